@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
-from cudalint import disk, rules
+from cudalint import disk, rules, siblings
 from cudalint.discovery import PROJECT_FILE, Exclusion
 from cudalint.finding import Severity
 from cudalint.limits import DEFAULT, MOST_DEPTH, MOST_FILE_SIZE, MOST_SECONDS, MOST_STEPS, Limits
@@ -151,8 +151,10 @@ def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = Fals
     start = _shared_directory(paths)
     if isolated:
         return Config(root=_root(start), by_folder=False)
-    if file is not None:
-        return _from_file(file, start)
+    return _with_dependencies(_nearest(start) if file is None else _from_file(file, start))
+
+
+def _nearest(start: str) -> Config:
     first: tuple[str, Mapping[str, object]] | None = None
     for path in _upwards(start, PROJECT_FILE):
         document = _read_toml(path)
@@ -162,6 +164,13 @@ def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = Fals
     if first is not None:
         return _parse(*first)
     return Config(root=_root(start))
+
+
+def _with_dependencies(found: Config) -> Config:
+    """A configuration whose context also is the source of what the project requires, where that lies in no release."""
+    if found.root is None:
+        return found
+    return replace(found, extra_paths=tuple(dict.fromkeys((*found.extra_paths, *siblings.source_roots(found.root)))))
 
 
 def in_folder(path: str) -> Config | None:

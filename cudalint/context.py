@@ -16,6 +16,7 @@ _IMPORT = re.compile(
     rb"|import[ \t]+[\w., \t]+|import_module\([^)\r\n]*\))"
 )
 _WORD = re.compile(rb"\w+")
+_GUARD = b"__main__"
 MOST_BESIDE = 2_000
 
 
@@ -68,6 +69,15 @@ def leads_to(files: Iterable[Bytes], folders: Iterable[str]) -> bool:
     """Whether a file imports by name what lies in one of some folders."""
     names = {name.encode() for folder in folders for name in _modules(folder)}
     return bool(names) and any(not names.isdisjoint(_words(file)) for file in files)
+
+
+def programs_lead_to(files: Iterable[Bytes], paths: Iterable[str]) -> bool:
+    """Whether a file that says what it does as a program imports by name what lies at one of some paths."""
+    wanted = [words for file in files if _GUARD in file.data and (words := _words(file))]
+    if not wanted:
+        return False
+    names = {part.removesuffix(".py").encode() for path in paths for part in path.split(os.sep)}
+    return any(not names.isdisjoint(words) for words in wanted)
 
 
 def _search(path: str) -> Iterable[str]:

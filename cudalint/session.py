@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
 from cudalint.config import Config, ConfigError
-from cudalint.context import beside, leads_to
+from cudalint.context import beside, leads_to, programs_lead_to
 from cudalint.discovery import discover, without_python
 from cudalint.finding import Finding, Fix
 from cudalint.found import Effort, Report
@@ -132,10 +132,9 @@ class Session:
         if empty:
             said = f"no Python file found under {', '.join(empty)}"
             intake = replace(intake, warnings=(said, *intake.warnings))
-        is_partial = not whole and (bool(intake.mattering) or leads_to(files, self._config.extra_paths))
+        is_partial = not whole and (bool(intake.mattering) or self._leaves_to_others(files))
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
-            # Where other folders are named, the files may leave both to them.
             intake += self._context(rest(), facts)
         selected = tuple(file.path for file in files)
         outcome = self._analyse(intake, facts, alone=False, about=frozenset(selected), once=once)
@@ -282,9 +281,19 @@ class Session:
         files = read(self.selected(paths), self._unsaved)
         facts = self._facts()
         intake = sort(files, facts.may_matter, most=self._config.limits.file_size)
-        if intake.mattering or leads_to(files, self._config.extra_paths):
+        if intake.mattering or self._leaves_to_others(files):
             return intake + self._context(self._rest(files, self._unsaved), facts)
         return intake
+
+    def _leaves_to_others(self, files: Sequence[Read]) -> bool:
+        """Whether files that mention neither CUDA nor processes may leave both to what they import.
+
+        That is looked into for programs, whose every path begins in them, and where other folders are named.
+        """
+        root = self._config.root
+        if leads_to(files, self._config.extra_paths):
+            return True
+        return root is not None and programs_lead_to(files, self.selected((root,)))
 
     def _facts(self) -> KnownFacts:
         """What searching the bytes of files shows, such as whether they mention CUDA or processes."""

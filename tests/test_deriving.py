@@ -338,6 +338,27 @@ def test_models_are_compared_with_a_release(run: Run, tmp_path: Path) -> None:
     ]
 
 
+def test_static_methods_and_attributes_of_instances_are_no_drift(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "kit"
+    package.mkdir()
+    text = "class Rank:\n    def __init__(self):\n        if True:\n            self.rank = 0\n\n"
+    text += "    @staticmethod\n    def made({first}, size):\n        return 1\n"
+    model = '[library]\nname = "kit"\n[[function]]\nnames = ["kit.Rank.rank.__get__"]\ndoes = "nothing"\n'
+    model += '[[function]]\nnames = ["kit.Rank.made"]\ndoes = "nothing"\nparams = ["path", "size"]\n'
+    (tmp_path / "kit.toml").write_text(model)
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nmodels = ["kit.toml"]\n')
+    (package / "__init__.py").write_text(text.format(first="path"))
+    done = run("model", "kit", "--compare")
+    assert (done.returncode, done.stdout.count("\n")) == (0, 1)
+    (package / "__init__.py").write_text(text.format(first="where").replace("self.rank", "self.number"))
+    told = run("model", "kit", "--compare").stdout.splitlines()
+    assert [line.rpartition(": ")[2] for line in told[:-1]] == [
+        "kit (version unknown) has no such name",
+        "parameter 1 is where, not path",
+        "it has no parameter path",
+    ]
+
+
 def test_a_package_without_models_has_not_drifted(run: Run, release: Path) -> None:
     done = run("model", str(release), "--compare")
     assert (done.returncode, done.stdout) == (0, "scoring 2.1: no model says anything of it\n")
@@ -662,3 +683,258 @@ def test_parts_below_a_bare_folder_and_methods_that_may_use_the_gpu(run: Run, tm
     assert 'names = ["finder.Finder"]\ndoes = "placed"' in text
     assert 'names = ["finder.Finder.name"]\ndoes = "nothing"' in text
     assert "# - finder.Finder.find: may use what its instance holds on the GPU\n" in text
+
+
+# Parameters behind a decorator and handed on; objects that ask the driver and remember, and that hold something.
+WRAPPED = """\
+import functools
+
+import torch
+
+
+def renamed(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+class Base:
+    def __init__(self, path, device="auto"):
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = device
+
+    def rows(self, values):
+        return torch.tensor(values, device=self.device)
+
+
+class Wrapped(Base):
+    @renamed
+    def __init__(self, path, device="auto"):
+        super().__init__(path, device=device)
+
+
+class HandedOn(Base):
+    def __init__(self, size, **kwargs):
+        super().__init__("path", **kwargs)
+        self.size = size
+
+
+class Ready:
+    @renamed
+    def __init__(self, *, device="cuda"):
+        self.weights = torch.zeros(2, device=device)
+
+    def use(self):
+        return self.weights.sum().item()
+
+    def endless(self, values):
+        # Each value doubles the ways: more than are followed.
+        found = []
+        for first in values:
+            for second in values:
+                for third in values:
+                    found.append(first if second.a(third) else third if first.b(second) else second)
+        return self.weights[found]
+
+    def last(self):
+        return self.weights.cpu()
+
+
+class Held:
+    def __init__(self, values):
+        self.weights = torch.zeros(2, device="cuda")
+        for first in values:
+            if first.a():
+                self.rest = first.b()
+
+    def use(self):
+        return self.weights.sum().item()
+"""
+
+
+@pytest.fixture
+def wrapped(tmp_path: Path) -> Path:
+    """The folder of a package with the file above."""
+    package = tmp_path / "wrapped"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .parts import Base, HandedOn, Held, Ready, Wrapped\n")
+    (package / "parts.py").write_text(WRAPPED)
+    (package / "__main__.py").write_text("import torch\nprint(torch.cuda.is_available())\n")
+    (package / "test_parts.py").write_text("import torch\ndef helper():\n    torch.zeros(1).cuda()\n")
+    return package
+
+
+def test_what_decorators_and_classes_hand_on(run: Run, wrapped: Path) -> None:
+    said = entries(run("model", str(wrapped)).stdout)
+    asks = {"does": "estimator", "gpu": "query", "device": "device", "default-gpu": True}
+    for name in ("Base", "Wrapped", "HandedOn"):
+        entry = said[f"wrapped.{name}"]
+        assert {key: entry.get(key) for key in asks} == asks
+        assert said[f"wrapped.{name}.rows"]["does"] == "estimator.fit"
+    assert (said["wrapped.Ready"]["does"], said["wrapped.Ready"]["device"]) == ("placed", "device")
+    assert said["wrapped.Ready.use"]["does"] == "like"
+    # Programs of the package are not imported, and its tests are no part of it.
+    assert not any("__main__" in name or "test" in name for name in said)
+
+
+def test_one_that_takes_too_long_costs_no_other_its_entry(
+    run: Run, wrapped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deriving, "MOST_STEPS_OF_ONE", 60)
+    done = run("model", str(wrapped))
+    said = entries(done.stdout)
+    assert said["wrapped.Ready"]["does"] == "placed"
+    assert "wrapped.Ready.last" not in said
+    unknown = [line for line in done.stdout.splitlines() if line.startswith("# - wrapped.Ready")]
+    assert unknown == ["# - wrapped.Ready: its methods endless, last: more than is followed"]
+    assert said["wrapped.Ready.use"]["does"] == "like"
+
+
+def test_of_what_is_not_made_to_its_end_nothing_is_said(
+    run: Run, wrapped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert entries(run("model", str(wrapped)).stdout)["wrapped.Held.use"]["does"] == "like"
+    monkeypatch.setattr("cudalint.machine.interpreter.entry.MOST_MAKING_STEPS", 4)
+    done = run("model", str(wrapped))
+    assert "wrapped.Held.use" not in entries(done.stdout)
+    assert "# - wrapped.Held: what its methods do, as making it is not followed to its end" in done.stdout
+
+
+REMEMBERED = """\
+import multiprocessing
+
+import wrapped
+
+
+def work(n):
+    return wrapped.Wrapped("a").rows([n]).sum().item()
+
+
+if __name__ == "__main__":
+    base = wrapped.HandedOn(2{device})
+    {then}
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(work, [1, 2]))
+"""
+
+
+def test_what_an_object_remembers_decides(run: Run, wrapped: Path, tmp_path: Path) -> None:
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "pyproject.toml").write_text('[tool.cudalint]\nmodels = ["wrapped.toml"]\n')
+    (programs / "wrapped.toml").write_text(run("model", str(wrapped)).stdout)
+    for name, device, then in (
+        ("asked", "", "print(base)"),
+        ("used", ', device="cuda"', "print(base.rows([1]))"),
+        ("ok", ', device="cpu"', "print(base.rows([1]))"),
+    ):
+        (programs / f"{name}.py").write_text(REMEMBERED.format(device=device, then=then))
+    told = json.loads(run("check", "--output-format", "json", cwd=programs).stdout)
+    found = [(Path(e["filename"]).stem, e["code"]) for e in told if e["severity"] == "error"]
+    assert found == [("asked", "CUD101"), ("used", "CUD101")]
+
+
+def test_the_modules_of_a_large_package_are_imported_in_order(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "large"
+    package.mkdir()
+    acts = "import torch\nUSED = torch.cuda.is_initialized()\n"
+    fillers = [f"filler{n}" for n in range(30)]
+    texts = {
+        "__init__.py": "".join(f"from large import {name}\n" for name in ["d_model", *fillers]),
+        "b_base.py": acts + "from large.c_part import part\nclass Base:\n    def __init__(self):\n"
+        "        self.weights = torch.zeros(2, device='cuda')\n",
+        "c_part.py": acts + "from large.util import name\ndef part():\n    return name()\n",
+        "d_model.py": acts + "from large.b_base import Base\nclass Model(Base):\n    pass\n",
+        "util.py": "def name():\n    return 'net'\n",
+        **{f"{name}.py": "" for name in fillers},
+    }
+    for name, text in texts.items():
+        (package / name).write_text(text)
+    assert entries(run("model", str(package)).stdout)["large.d_model.Model"]["does"] == "placed"
+
+
+# A word that leaves the choice to the function, and a switch that also takes the name of a device.
+WORDS = """\
+import torch
+
+
+class Auto:
+    def __init__(self, path, device="auto"):
+        if device == "auto":
+            device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.net = torch.nn.Linear(2, 2).to(device)
+
+
+class Switched:
+    def __init__(self, gpu=True):
+        if gpu is False:
+            device = "cpu"
+        elif gpu is True:
+            device = "cuda"
+        else:
+            device = gpu
+        self.net = torch.nn.Linear(2, 2).to(device)
+
+
+def sharded(parts=1):
+    if parts == 1:
+        return torch.zeros(1, device="cuda")
+    return [torch.zeros(1) for _ in range(parts)]
+"""
+
+
+EARLIER = """\
+from multiprocessing import Pool
+
+
+class Runner:
+    def __init__(self):
+        self.pool = Pool(2)
+
+    def run(self, function, items):
+        return self.pool.map(function, items)
+
+
+class Later:
+    def run(self, function, items):
+        with Pool(2) as pool:
+            return pool.map(function, items)
+"""
+
+
+def test_workers_that_were_forked_before_are_no_launch(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "runners.py").write_text(EARLIER)
+    done = run("model", str(tmp_path / "runners.py"))
+    said = entries(done.stdout)
+    assert "runners.Runner.run" not in said
+    assert "# - runners.Runner.run: hands work to processes that were forked before" in done.stdout
+    assert said["runners.Later.run"]["does"] == "fork-launcher"
+
+
+def test_words_and_switches_choose_a_device(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "words.py").write_text(WORDS)
+    said = entries(run("model", str(tmp_path / "words.py")).stdout)
+    keys = ("device", "when", "default-gpu")
+    assert [{k: said[f"words.{n}"][k] for k in keys if k in said[f"words.{n}"]} for n in ("Auto", "Switched")] == [
+        {"device": "device", "when": {"device": ["auto"]}, "default-gpu": True},
+        {"when": {"gpu": [True]}, "default-gpu": True},
+    ]
+    # With one it uses the GPU, and says nothing of a switch.
+    assert "when" not in said.get("words.sharded", {})
+
+
+def test_what_a_known_model_says_more_of_is_left_to_it(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "onnxruntime"
+    package.mkdir()
+    text = "import torch\nfrom onnxruntime.capi import _compiled as C\n\n\nclass InferenceSession:\n"
+    text += (
+        "    def __init__(self, path, providers=None):\n        self._sess = C.InferenceSession(path, providers)\n\n"
+    )
+    text += "    def warm(self):\n        torch.zeros(1, device='cuda')\n"
+    (package / "__init__.py").write_text(text)
+    done = run("model", str(package))
+    assert "onnxruntime.InferenceSession" not in entries(done.stdout)
+    assert "# - onnxruntime.InferenceSession: a known model says placed, of which nothing was seen" in done.stdout

@@ -55,6 +55,7 @@ LAYERS = (
     "fixes",
     "policy",
     "discovery",
+    "siblings",
     "config",
     "caching",
     "nearest",

@@ -37,24 +37,38 @@ class Choice:
 def choice(subject: Subject, plain: Trial) -> Choice | None:
     """What decides whether a function uses the GPU; None where its arguments do not show it."""
     always = shown(plain)
-    names = subject.names[:_MOST_PARAMETERS]
-    if always.most is Level.NONE:
-        # With its defaults it stays off the GPU: only what sounds as if it could change that is tried.
-        names = suggestive(subject)
+    # What sounds as if it chose a device is tried first; where the defaults stay off the GPU, nothing else is.
+    names = suggestive(subject)
+    if always.most is not Level.NONE:
+        names = [*names, *(name for name in subject.names[:_MOST_PARAMETERS] if name not in names)]
     for name in names:
-        for off, on, settings in (
-            (const("cpu"), const("cuda"), (("device", name),)),
-            (FALSE, TRUE, (("when", {name: [True]}),)),
-        ):
+        for off, on, settings in _ways(subject, name):
             found = _decided(subject, plain, always, name, off, on, settings)
             if found is not None:
                 return found
     return Choice((), plain, always) if always.least > Level.NONE else None
 
 
+def _ways(subject: Subject, name: str) -> list[tuple[Value, Value, tuple[tuple[str, Setting], ...]]]:
+    """The values that may choose the CPU and the GPU, and how a model says so; a switch by its default is one first."""
+    named: tuple[tuple[str, Setting], ...] = (("device", name),)
+    switched: tuple[tuple[str, Setting], ...] = (("when", {name: [True]}),)
+    default = next((param.default for param in subject.params if param.name == name), None)
+    value = default.value if isinstance(default, ir.Const) else None
+    if isinstance(value, bool):
+        return [(FALSE, TRUE, switched), (const("cpu"), const("cuda"), named)]
+    if isinstance(value, str) and value not in ("cpu", "cuda"):
+        # A word that leaves the choice to the function does so where it is given, too.
+        named = (*named, ("when", {name: [value]}))
+    # A number says how much of something there is, and other words mean what they say: these are no switches.
+    is_switch = value is None and _SOUNDS.search(name) is not None
+    return [(const("cpu"), const("cuda"), named), *([(FALSE, TRUE, switched)] if is_switch else [])]
+
+
 def suggestive(subject: Subject) -> list[str]:
-    """The parameters that may choose a device, by how they are called or by their default."""
-    return [param.name for param in subject.params if _could_choose(param)]
+    """The parameters that may choose a device, by how they are called or by their default; one may be handed on."""
+    named = [param.name for param in subject.params if _could_choose(param)]
+    return [*named, "device"] if subject.takes_more and "device" not in named else named
 
 
 def _could_choose(param: ir.Param) -> bool:
@@ -80,6 +94,7 @@ def _decided(
     used = shown(trial)
     if trial is None or used.least <= without.most:
         return None
-    if name not in subject.defaults or always.least < used.least:
+    is_needed = name in subject.names and name not in subject.defaults
+    if is_needed or always.least < used.least:
         return Choice(settings, trial, used, without.least)
     return Choice((*settings, ("default-gpu", True)), plain, always, without.least)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cudalint.deriving.choosing import Choice, choice, suggestive
@@ -36,7 +36,7 @@ from cudalint.machine.interpreter import Host
 from cudalint.machine.state import Process
 from cudalint.machine.values import Ref, only, unknown
 from cudalint.models.library import Library
-from cudalint.project.program import FileProgram, program
+from cudalint.project.program import MOST_REACHED, FileProgram, program
 
 _OLDER, _NEWER = Host((3, 10), (3, 10)), Host((3, 14), (3, 14))
 _LEVELS = {Level.QUERY: "query", Level.INIT: "init"}
@@ -45,12 +45,15 @@ _MODULE = "torch.nn.Module"
 # What happens to CUDA and processes when an instance is used by way of these.
 _SPECIAL = frozenset({"__call__", "__getitem__", "__iter__", "__enter__", "__exit__", "__len__"})
 # A call takes some hundredths of a second; one that comes to no end, up to a second.
-MOST_TRIALS = 10_000
-MOST_STEPS = 150_000
+MOST_TRIALS = 25_000
+MOST_STEPS = 400_000
+# The imports of all its modules.
+MOST_IMPORT_STEPS = 100_000
 # A function, or a class with its methods.
-MOST_STEPS_OF_ONE = 20_000
+MOST_STEPS_OF_ONE = 40_000
 # What a call leaves behind in its process was not looked at, so that nothing may rest on its leaving nothing.
 _LEAVES = ("state", "process")
+_DOES_NOTHING = ("does", "nothing")
 _COUNTS = re.compile(r"job|worker|proc|parallel|cpu|core|device|cuda|gpu", re.IGNORECASE)
 # The keys that say by which arguments the GPU is chosen.
 _CHOOSING = frozenset({"device", "when", "default-gpu", "params"})
@@ -60,11 +63,14 @@ def derive(source: PackageSource, library: Library) -> Derived:
     """What the public functions of a package do, as a model; ``library`` is what is known of others."""
     models = probing(library, source.package.name)
     files = program(source.sources, models, source.package.root)
+    # Each module is imported once for all trials, so that all of them may be in Python's order.
+    files.most_imported = MOST_REACHED
     with room(MACHINE):
         deriver = _Deriver(files, models, Surface(files, source.package.name))
         deriver.run()
     gc.collect()
     package = source.package
+    entries, weaker = _apart(deriver.entries, library)
     root = package.root
     unknown_parts = [f"{path}: compiled" for path in source.compiled]
     unknown_parts += source.passed_over
@@ -75,9 +81,25 @@ def derive(source: PackageSource, library: Library) -> Derived:
         package.version,
         deriver.aliases,
         tuple(deriver.types),
-        tuple(_together(deriver.entries)),
-        (*unknown_parts, *deriver.unknown),
+        tuple(_together(entries)),
+        (*unknown_parts, *deriver.unknown, *weaker),
     )
+
+
+def _apart(entries: Iterable[ModelEntry], library: Library) -> tuple[list[ModelEntry], list[str]]:
+    """The entries without what nothing was seen of although a known model says more, and these in words.
+
+    What does it lies in a compiled part then, or was not followed: such an entry would take the known one's place.
+    """
+    kept: list[ModelEntry] = []
+    weaker: list[str] = []
+    for entry in entries:
+        said = {name: library.function(name) for name in entry.names} if _DOES_NOTHING in entry.settings else {}
+        known = {name: spec["does"] for name, spec in said.items() if spec is not None and spec["does"] != "nothing"}
+        weaker += [f"{name}: a known model says {does}, of which nothing was seen" for name, does in known.items()]
+        names = tuple(name for name in entry.names if name not in known)
+        kept += [replace(entry, names=names)] if names else []
+    return kept, weaker
 
 
 @dataclass(slots=True)
@@ -92,7 +114,7 @@ class _Deriver:
     _called: dict[str, str] = field(default_factory=dict)
     _older: Trials = field(init=False)
     _newer: Trials = field(init=False)
-    # Methods that use what their instance holds on some ways only, by where they are defined.
+    # Methods of which it is not known whether they use what their instance holds.
     _undecided: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -103,9 +125,7 @@ class _Deriver:
         """Look at all public names."""
         public = self.surface.public()
         self._called = {place: names[0] for place, names in public.items()}
-        for module in self.surface.modules():
-            if self._matters(module):
-                self._import(module)
+        self._imports()
         # What many dots lead to is looked at last: there may be no steps left for it.
         for place, names in sorted(public.items(), key=lambda item: min(name.count(".") for name in item[1])):
             definition = self.surface.definition(place)
@@ -115,17 +135,24 @@ class _Deriver:
                 self.unknown.append(f"{names[0]}: not looked at, as {spent} before")
                 continue
             before = len(self.entries) + len(self.types)
-            self._older.most = self._older.steps + MOST_STEPS_OF_ONE
-            try:
-                self._definition(definition, names[0])
-            except OutOfSteps:
-                self.unknown.append(f"{names[0]}: more than is followed")
-            except Exception as error:
-                # One function must not cost all others their entries.
-                self.unknown.append(f"{names[0]}: cudalint failed on it: {type(error).__name__}")
+            self._look_at(definition, names[0])
             if len(self.entries) + len(self.types) > before:
-                home = self.surface.imported_as(definition)
+                home = self.surface.imported_as(definition.module, definition.name)
                 self.aliases.update({name: names[0] for name in (*names[1:], home) if name != names[0]})
+
+    def _look_at(self, definition: Definition, name: str) -> None:
+        """Say what is defined here, or why it is not known."""
+        if not self._older.imported(definition.module):
+            self.unknown.append(f"{name}: the import of {definition.module} is more than is followed")
+            return
+        self._older.most = self._older.steps + MOST_STEPS_OF_ONE
+        try:
+            self._definition(definition, name)
+        except OutOfSteps:
+            self.unknown.append(f"{name}: more than is followed")
+        except Exception as error:
+            # One function must not cost all others their entries.
+            self.unknown.append(f"{name}: cudalint failed on it: {type(error).__name__}")
 
     def _spent(self) -> str | None:
         """What was spent, where that is all that is spent on one package."""
@@ -148,6 +175,15 @@ class _Deriver:
         return Subject(self._older, self._newer, definition.module, definition.name, function, method)
 
     # -- imports ---------------------------------------------------------------------------------
+
+    def _imports(self) -> None:
+        """Say what imports do, those of packages before those of what lies in them."""
+        modules = sorted(filter(self._matters, self.surface.modules()), key=lambda name: (name.count("."), name))
+        for done, module in enumerate(modules):
+            if self._older.import_steps > MOST_IMPORT_STEPS:
+                self.unknown.append(f"what the imports of {len(modules) - done} modules do: not looked at")
+                return
+            self._import(module)
 
     def _import(self, module: str) -> None:
         """What importing a module does, beyond what importing its package does."""
@@ -178,11 +214,14 @@ class _Deriver:
         if plain is None:
             return False
         loose = self._loosely(subject, plain)
-        if plain.cut or (loose is not None and loose.cut):
+        if plain.cut:
             self.unknown.append(f"{name}: more than is followed")
             return False
+        if loose is not None and loose.cut:
+            self.unknown.append(f"{name}: with other arguments more than is followed")
+            loose = None
         if launches(plain) or launches(loose):
-            return self._launcher(subject, name, plain)
+            return self._launcher(subject, name, plain, loose)
         settings = self._of_process(plain) or self._of_gpu(subject, name, plain, loose)
         if settings is None:
             return False
@@ -195,12 +234,15 @@ class _Deriver:
             return None
         return subject.run({p: unknown("derived", p) for p in subject.defaults})
 
-    def _launcher(self, subject: Subject, name: str, plain: Trial) -> bool:
+    def _launcher(self, subject: Subject, name: str, plain: Trial, loose: Trial | None) -> bool:
         found = launcher(subject)
         if found is None:
-            started = launches(plain) or launches(self._loosely(subject, plain))
+            started = launches(plain) or launches(loose)
             ways = sorted({f"{launched.library} by {launched.method}" for launched in started})
             self.unknown.append(f"{name}: starts processes ({', '.join(ways)}); nothing in them was seen to use CUDA")
+            return False
+        if found.is_earlier:
+            self.unknown.append(f"{name}: hands work to processes that were forked before")
             return False
         settings = found.settings
         if found.runs:
@@ -263,7 +305,7 @@ class _Deriver:
         if not isinstance(kind, Class):
             return kind or ""
         place = f"{kind.module}.{kind.qualname}"
-        return self._called.get(place, place)
+        return self._called.get(place) or self.surface.imported_as(kind.module, kind.qualname)
 
     # -- classes ---------------------------------------------------------------------------------
 
@@ -281,24 +323,32 @@ class _Deriver:
             return
         said = self._function(subject, name)
         holds = plain is not None and (kind := made(plain)) is not None and kind[1]
-        tried = {m: self._method(definition, m, f, subject, holds) for m, f in found.items() if _is_offered(m)}
         if is_module and base is not None:
+            # It has the methods of its base, which say what they do to what it holds.
             self.types.append(TypeEntry(name, (base,)))
             if not said:
                 self._add((name,), (("does", "module"), ("type", name), _LEAVES))
             return
+        offered = {m: f for m, f in found.items() if _is_offered(m)}
+        if offered and (plain is None or plain.cut):
+            offered = {}
+            self.unknown.append(f"{name}: what its methods do, as making it is not followed to its end")
+        tried = self._each_tried(definition, name, offered, subject, holds)
         spoken = {m: settings for m, settings in tried.items() if settings is not None}
         remembered = [settings for settings in spoken.values() if settings[0] == ("does", "estimator.fit")]
-        if remembered and not said:
+        asks = dict(self.entries[-1].settings) if said else {}
+        if remembered and (not said or asks["does"] == "gpu"):
             kept = tuple(s for s in remembered[0] if s[0] in _CHOOSING)
-            self._add((name,), (("does", "estimator"), ("type", name), *kept, _LEAVES))
+            # What making it does to the driver is said along with what it remembers.
+            made_by = tuple((key, asks[key]) for key in ("gpu", "framework") if key in asks)
+            self.entries = self.entries[:-1] if said else self.entries
+            self._add((name,), (("does", "estimator"), ("type", name), *made_by, *kept, _LEAVES))
             spoken = {m: tuple(s for s in settings if s[0] not in _CHOOSING) for m, settings in spoken.items()}
         elif spoken and not said:
             self._add((name,), (("does", "nothing"), ("returns", f"thing:{name}"), _LEAVES))
         for method, settings in spoken.items():
             self._add((f"{name}.{method}",), settings)
-        undecided = [m for m in tried if f"{definition.dotted}.{m}" in self._undecided]
-        self.unknown.extend(f"{name}.{m}: may use what its instance holds on the GPU" for m in undecided)
+        undecided = [m for m in tried if f"{name}.{m}" in self._undecided]
         silent = [f"{name}.{m}" for m in tried if m not in spoken and m not in undecided]
         if holds and silent:
             # What no model names of an object on the GPU is taken to read it.
@@ -329,20 +379,37 @@ class _Deriver:
         else:
             self.aliases[name] = base
 
+    def _each_tried(
+        self, definition: Definition, name: str, offered: Mapping[str, ir.Function], making: Subject, holds: bool
+    ) -> dict[str, tuple[tuple[str, Setting], ...] | None]:
+        """What methods do; where the steps run out, those that are left are unknown."""
+        tried: dict[str, tuple[tuple[str, Setting], ...] | None] = {}
+        for method, function in offered.items():
+            before, self.entries = self.entries, []
+            try:
+                subject = self._subject(definition, function, method)
+                tried[method] = self._method(subject, f"{name}.{method}", making, holds)
+            except OutOfSteps:
+                self.entries = []
+                left = [other for other in offered if other not in tried]
+                self.unknown.append(f"{name}: its methods {', '.join(left)}: more than is followed")
+                return tried
+            finally:
+                self.entries = [*before, *self.entries]
+        return tried
+
     def _method(
-        self, definition: Definition, name: str, function: ir.Function, making: Subject, holds: bool
+        self, subject: Subject, name: str, making: Subject, holds: bool
     ) -> tuple[tuple[str, Setting], ...] | None:
         """What a method does, by itself or to what its instance holds."""
-        subject = self._subject(definition, function, name)
         chosen = self._chosen_when_made(subject, making)
         if chosen is not None and holds:
             return ("does", "like"), ("returns", "unknown"), _LEAVES
         if chosen is not None:
-            params: tuple[tuple[str, Setting], ...] = (("params", making.positions),)
+            params: tuple[tuple[str, Setting], ...] = (("params", making.positions),) if making.positions else ()
             return ("does", "estimator.fit"), *chosen.settings, *params, _LEAVES
-        kept, self.entries = self.entries, []
-        said = self._function(subject, f"{definition.dotted}.{name}")
-        spoken, self.entries = self.entries, kept
+        said = self._function(subject, name)
+        spoken, self.entries = self.entries, []
         uses = holds or shown(subject.run({})).most > Level.NONE
         forked = subject.run({}, Where.FORKED) if uses else None
         fails = fails_in_fork(forked)
@@ -354,7 +421,8 @@ class _Deriver:
         if fails and fails <= NEEDS_CUDA:
             return ("does", "gpu"), ("gpu", "touch"), _LEAVES
         if holds and may_fail(forked):
-            self._undecided.add(f"{definition.dotted}.{name}")
+            self._undecided.add(name)
+            self.unknown.append(f"{name}: may use what its instance holds on the GPU")
         return None
 
     def _chosen_when_made(self, subject: Subject, making: Subject) -> Choice | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files as resources
 
 from cudalint import disk
@@ -13,6 +13,7 @@ from cudalint.deriving.surface import Definition, Surface, Unclear
 from cudalint.deriving.trials import parameters
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
+from cudalint.ir.walk import inner_statements
 from cudalint.models.library import load
 from cudalint.project.program import FileProgram, program
 
@@ -135,7 +136,11 @@ class _Names:
             return Unclear.OPAQUE
         for statement in node.body:
             if isinstance(statement, ir.FunctionDef) and statement.function.name == name:
-                return statement.function
+                is_static = any(isinstance(d, ir.Name) and d.id == "staticmethod" for d in statement.decorators)
+                # One that is given no instance has its parameters as a function outside of classes has.
+                return replace(statement.function, qualname=name) if is_static else statement.function
+        if name in _own_attributes(node):
+            return Unclear.OPAQUE
         if depth > _MOST_BASES or node.decorators or _makes_attributes(node):
             return Unclear.OPAQUE
         found: ir.Function | ir.ClassDef | Unclear = Unclear.MISSING
@@ -187,6 +192,35 @@ def _called(found: ir.Function | ir.ClassDef) -> tuple[ir.Function | None, bool]
         return found, "." in found.qualname
     made = (s.function for s in found.body if isinstance(s, ir.FunctionDef) and s.function.name == "__init__")
     return next(made, None), True
+
+
+def _own_attributes(node: ir.ClassDef) -> set[str]:
+    """The attributes that the methods of a class set on what they are called on."""
+    functions = (s.function for s in node.body if isinstance(s, ir.FunctionDef) and s.function.params)
+    return {
+        target.attr
+        for function in functions
+        for statement in _statements(function.body)
+        for target in _targets(statement)
+        if isinstance(target, ir.Attr)
+        and isinstance(target.value, ir.Name)
+        and target.value.id == function.params[0].name
+    }
+
+
+def _targets(statement: ir.Stmt) -> tuple[ir.Expr, ...]:
+    match statement:
+        case ir.Assign(targets=targets):
+            return tuple(targets)
+        case ir.Declare(target=target):
+            return (target,)
+    return ()
+
+
+def _statements(body: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
+    for statement in body:
+        yield statement
+        yield from _statements(inner_statements(statement))
 
 
 def _makes_attributes(node: ir.ClassDef) -> bool:

@@ -67,8 +67,8 @@ def fails_in_fork(trial: Trial | None) -> frozenset[Kind]:
 
 
 def may_fail(trial: Trial | None) -> bool:
-    """Whether something goes wrong on some way through a call, or may where it was cut."""
-    return trial is not None and (bool(trial.cut) or bool(trial.record.outcomes))
+    """Whether something goes wrong on some way through a call, or may where not all of it was seen."""
+    return trial is not None and (trial.partial or bool(trial.record.outcomes))
 
 
 def tensors(trial: Trial) -> list[Tensor]:

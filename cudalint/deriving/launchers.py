@@ -19,10 +19,14 @@ _MOST_PARAMETERS = 12
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """What is said of a launcher; ``runs`` is the function of the package that its workers run, if it is its own."""
+    """What is said of a launcher; ``runs`` is the function of the package that its workers run, if it is its own.
+
+    ``is_earlier``: its workers were forked before, as those of a pool that an object was made with.
+    """
 
     settings: tuple[tuple[str, Setting], ...]
     runs: str = ""
+    is_earlier: bool = False
 
 
 def launches(trial: Trial | None) -> list[Launched]:
@@ -46,6 +50,9 @@ def _of_given(subject: Subject, parameter: str, trial: Trial) -> Launcher | None
     method = _method(subject, trial, {parameter: probe(parameter)})
     if method is None:
         return None
+    forks = {launched.method for launched in launches(trial)} == {"fork"}
+    if forks and not any(outcome.kind in NEEDS_CUDA for outcome in trial.record.outcomes):
+        return Launcher((), is_earlier=True)
     settings: list[tuple[str, Setting]] = [("does", "fork-launcher"), *method, ("function", parameter)]
     settings += _counted(subject, parameter, trial)
     if subject.positions:

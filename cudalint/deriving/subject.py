@@ -36,6 +36,12 @@ class Subject:
         return [] if function is None else parameters(function, bound=bound)
 
     @property
+    def takes_more(self) -> bool:
+        """Whether a caller may give by name what is not among its parameters."""
+        function = self.makes or self.function
+        return function is not None and any(p.kind is ir.ParamKind.VAR_KEYWORD for p in function.params)
+
+    @property
     def names(self) -> list[str]:
         """The names of what a caller may give."""
         return [param.name for param in self.params]
@@ -69,4 +75,5 @@ class Subject:
             return trials.method(self.module, self.name, self.method, {}, where, given)
         if self.method:
             return trials.method(self.module, self.name, self.method, given, where)
-        return trials.call(self.module, self.name, given, where)
+        is_class = self.function is None or "." in self.function.qualname
+        return trials.call(self.module, self.name, given, where, is_class)

@@ -12,7 +12,7 @@ from cudalint.ir.walk import bound_names, inner_statements, names_bound_by
 from cudalint.project.program import FileProgram
 
 _MOST_HOPS = 8
-_HOUSEKEEPING = frozenset({"tests", "test", "testing", "conftest", "setup"})
+_HOUSEKEEPING = frozenset({"tests", "test", "testing", "conftest", "setup", "__main__"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ class Surface:
     _stars: dict[str, tuple[ir.ImportFrom, ...]] = field(default_factory=dict)
 
     def modules(self) -> list[str]:
-        """All modules but those of tests, by name; those below a folder without ``__init__.py`` have none."""
-        names = (n for n in self.files.sources if _HOUSEKEEPING.isdisjoint(n.split(".")))
+        """All modules that are made to be imported, by name; those below a folder without ``__init__.py`` have none."""
+        names = (n for n in self.files.sources if not any(map(_is_aside, n.split("."))))
         return sorted(n for n in names if n.partition(".")[0] == self.package)
 
     def public(self) -> dict[str, list[str]]:
@@ -68,14 +68,14 @@ class Surface:
                     found.setdefault(definition.dotted, set()).add(f"{module}.{name}")
         return {place: sorted(names, key=lambda n: (n.count("."), len(n), n)) for place, names in sorted(found.items())}
 
-    def imported_as(self, definition: Definition) -> str:
-        """Where programs find a definition; below a folder without ``__init__.py``, modules here go by other names."""
+    def imported_as(self, module: str, name: str) -> str:
+        """Where programs find a name of a module, which goes by another here below a folder without ``__init__.py``."""
         home = self.files.sources.get(self.package)
-        if home is None or definition.module.partition(".")[0] == self.package:
-            return definition.dotted
+        if home is None or module.partition(".")[0] == self.package or module not in self.files.sources:
+            return f"{module}.{name}"
         above = os.path.dirname(os.path.dirname(home.path))
-        path = os.path.relpath(self.files.sources[definition.module].path, above).removesuffix(".py")
-        return f"{path.replace(os.sep, '.')}.{definition.name}"
+        path = os.path.relpath(self.files.sources[module].path, above).removesuffix(".py")
+        return f"{path.replace(os.sep, '.')}.{name}"
 
     def definition(self, dotted: str) -> Definition | None:
         """What is defined at this place."""
@@ -144,6 +144,10 @@ class Surface:
     def _star_imports(self, module: str) -> tuple[ir.ImportFrom, ...]:
         self._bindings(module)
         return self._stars[module]
+
+
+def _is_aside(part: str) -> bool:
+    return part in _HOUSEKEEPING or part.startswith("test_") or part.endswith("_test")
 
 
 def _is_public(module: str) -> bool:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.walk import functions
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Class, Closure, Scope
 from cudalint.machine.interpreter import EntryOptions, EntryRecord, Host, Machine, Setting
+from cudalint.machine.interpreter.entry import Purpose
 from cudalint.machine.state import Launch, Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Lib, Ref, Value, only
@@ -50,11 +52,18 @@ class Trial:
     ends: tuple[End, ...]
     record: EntryRecord
     machine: Machine
+    # Whether the instance whose method was called could not be made to its end.
+    unmade: bool = False
 
     @property
     def cut(self) -> bool:
         """Whether a bound of the analysis ended it."""
-        return self.record.cut is not None
+        return self.unmade or self.record.cut is not None
+
+    @property
+    def partial(self) -> bool:
+        """Whether it may do more than was seen: a bound ended it, or a call in it was left that came to no end."""
+        return self.cut or bool(self.machine.abandoned)
 
 
 class OutOfSteps(Exception):
@@ -70,9 +79,10 @@ class Trials:
     host: Host
     made: int = 0
     _imported: dict[str, tuple[State, ...]] = field(default_factory=dict)
-    _made: dict[Hashable, Results] = field(default_factory=dict)
-    # How many steps may be run before it gives up.
+    _made: dict[Hashable, Results | None] = field(default_factory=dict)
+    # How many steps may be run before it gives up; those of imports count by themselves.
     most: int | None = None
+    import_steps: int = 0
     _steps: int = 0
     _last: Machine | None = None
 
@@ -82,21 +92,26 @@ class Trials:
         return self._steps + (0 if self._last is None else self._last.steps)
 
     def imported(self, module: str) -> tuple[State, ...]:
-        """The states after importing a module, in a process in which nothing happened before."""
+        """The states after importing a module, in a process in which nothing happened before; none where it is cut."""
         if module not in self._imported:
-            self.files.begin(MOST_BYTES)
-            machine = self._machine(module)
-            frame = _top(module)
-            states = [State(Process(), {})]
-            for name in (*self.files.parents(module), module):
-                states = [s for c in states for s in machine.act(name, c, frame, 0)]
-            loaded = [s for c in states for s, _ in machine.load(module, c, frame, Site(module, 0))]
-            self._imported[module] = tuple(loaded)
+            parents = self.files.parents(module)
+            # Its packages are imported first, and once for all that lies in them.
+            before = self.imported(parents[-1]) if parents else (State(Process(), {}),)
+            self._imported[module] = self._after_import(module, before)
         return self._imported[module]
 
-    def call(self, module: str, name: str, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
-        """Call a function or class at the top of a module; None where it is not there after the import."""
-        begun = self._begin(module, name, where)
+    def _after_import(self, module: str, before: Iterable[State]) -> tuple[State, ...]:
+        self.files.begin(MOST_BYTES)
+        machine, frame = self._made_for(module, Purpose.PREPARATION), _top(module)
+        loaded = tuple(s for c in before for s, _ in machine.load(module, c.clone(), frame, Site(module, 0)))
+        self.import_steps += machine.steps
+        return loaded
+
+    def call(
+        self, module: str, name: str, given: Mapping[str, Value], where: Where = Where.FRESH, makes: bool = False
+    ) -> Trial | None:
+        """Call a function, or a class (``makes``), of a module; None where it is not there after the import."""
+        begun = self._begin(module, name, where, Purpose.MAKING if makes else Purpose.ENTRY)
         if begun is None:
             return None
         machine, state, function, frame = begun
@@ -115,9 +130,9 @@ class Trials:
     ) -> Trial | None:
         """Make an instance of a class, by default with unknown arguments, and call a method of it."""
         made = self._instances(module, cls, made_with or {})
-        if made is None:
-            return None
         machine, frame, site = self._machine(module), _top(module), Site(module, 0)
+        if made is None:
+            return Trial((), machine.record, machine, unmade=True)
         self.files.begin(MOST_BYTES)
         ends: list[End] = []
         for before, instance in made:
@@ -129,16 +144,19 @@ class Trials:
         return Trial(tuple(ends), machine.record, machine)
 
     def _instances(self, module: str, cls: str, made_with: Mapping[str, Value]) -> Results | None:
-        """The states after making an instance, with the instance; made once for all methods."""
+        """The states after making an instance, with the instance, made once for all methods; None where it is cut."""
         key = (module, cls, tuple(sorted(made_with.items())))
         if key not in self._made:
-            begun = self._begin(module, cls, Where.FRESH)
-            if begun is None:
-                return None
-            machine, state, function, frame = begun
-            results = machine.call_value(function, [], dict(made_with), state, frame, Site(module, 0))
-            self._made[key] = results if machine.record.cut is None else []
+            self._made[key] = self._instance(module, cls, made_with)
         return self._made[key]
+
+    def _instance(self, module: str, cls: str, made_with: Mapping[str, Value]) -> Results | None:
+        begun = self._begin(module, cls, Where.FRESH, Purpose.MAKING)
+        if begun is None:
+            return None
+        machine, state, function, frame = begun
+        results = machine.call_value(function, [], dict(made_with), state, frame, Site(module, 0))
+        return results if machine.record.cut is None else None
 
     def look(self, module: str, name: str) -> tuple[Machine, State, Value]:
         """What a name of a module is after its import."""
@@ -154,14 +172,25 @@ class Trials:
             for name, value in scope.variables.items() if isinstance(scope, Scope) else ():
                 closure = state.get(atom) if isinstance(atom := only(value), Ref) else None
                 if isinstance(closure, Closure):
-                    yield name, closure.function
+                    yield name, self._wrapped(closure)
 
-    def _begin(self, module: str, name: str, where: Where) -> tuple[Machine, State, Value, Frame] | None:
+    def _wrapped(self, closure: Closure) -> ir.Function:
+        """The function that shows what a caller may give: the one that a decorator's function says that it wraps."""
+        if closure.alias is None:
+            return closure.function
+        module, qualname = closure.alias
+        lowered = self.files.module(module) if module in self.files.sources else None
+        inner = () if lowered is None else functions(lowered.body)
+        return next((function for function in inner if function.qualname == qualname), closure.function)
+
+    def _begin(
+        self, module: str, name: str, where: Where, purpose: Purpose
+    ) -> tuple[Machine, State, Value, Frame] | None:
         states = self.imported(module)
         if not states:
             return None
         self.files.begin(MOST_BYTES)
-        machine, frame, state = self._machine(module), _top(module), states[0].clone()
+        machine, frame, state = self._machine(module, purpose), _top(module), states[0].clone()
         value = machine.lookup(name, state, frame.scope)
         found = [] if value is None else machine.resolve_deferred(value, state, frame)
         if len(found) != 1 or only(found[0][1]) is None:
@@ -170,14 +199,17 @@ class Trials:
         state.process = placed_in(machine, state, _unused(state.process), where, Site(module, 0))
         return machine, state, function, frame
 
-    def _machine(self, module: str) -> Machine:
+    def _machine(self, module: str, purpose: Purpose = Purpose.ENTRY) -> Machine:
         self.made += 1
-        options = EntryOptions(listens=True, assumed=True)
         self._steps = self.steps
         if self.most is not None and self._steps > self.most:
             raise OutOfSteps
-        self._last = Machine(Setting(self.files, self.library, LibraryEffects(), module, self.host, options))
+        self._last = self._made_for(module, purpose)
         return self._last
+
+    def _made_for(self, module: str, purpose: Purpose) -> Machine:
+        options = EntryOptions(listens=True, assumed=True, purpose=purpose)
+        return Machine(Setting(self.files, self.library, LibraryEffects(), module, self.host, options))
 
 
 def probing(library: Library, package: str) -> Library:

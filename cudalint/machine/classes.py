@@ -111,10 +111,15 @@ def behind(order: Order, cls: Atom, state: State) -> Order:
 
 
 def is_class(entry: Class | str, cls: Atom, state: State) -> bool:
-    """Whether a class in an order is the one meant; a class that was decorated or made again stands for itself."""
+    """Whether a class in an order is the one meant; a class that was decorated or made again stands for itself.
+
+    A method that a decorator keeps was made before its class was, and knows it by its body.
+    """
     if isinstance(entry, str):
         return isinstance(cls, Lib) and cls.path == entry
     found = state.get(cls) if isinstance(cls, Ref) else None
+    if isinstance(found, Scope):
+        return entry.scope == cls
     return entry is found or (isinstance(found, Class) and entry.site == found.site)
 
 

@@ -124,7 +124,12 @@ class Call:
     def label(self) -> str:
         """How the call is named in messages."""
         path = self.path.removeprefix("?")
-        return path.removesuffix(".__get__").removesuffix(".__enter__") + ("" if path.endswith("__get__") else "()")
+        named = path.removesuffix(".__get__").removesuffix(".__enter__")
+        owner, _, last = named.rpartition(".")
+        if path.startswith("cudalint.") and owner.rpartition(".")[2][:1].isupper():
+            # A method of a type that only models know.
+            named = f".{last}"
+        return named + ("" if path.endswith("__get__") else "()")
 
     @property
     def params(self) -> list[str]:

@@ -190,7 +190,7 @@ DOES = frozenset(
         "search.fit", "search.pipeline", "search.pipeline.fit", "search.validate", "server.annotated",
         "server.application", "server.class", "server.component",
         "server.depends", "server.event", "server.import", "server.item",
-        "server.register", "server.request", "server.routes", "server.fork", "server.run",
+        "server.register", "server.request", "server.routes", "server.fork", "server.run", "answer.streamed",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
         "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",

@@ -33,6 +33,8 @@ class Layout:
     holders: frozenset[str] = frozenset()
     # What such a folder is one part of, as far as it was asked for.
     _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # Its parts in other roots, of one that was found from its importer.
+    _others: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Packages above a folder without ``__init__.py``, by the modules that are imported through both.
     outer: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _found: dict[tuple[str, str], str | None] = field(default_factory=dict)
@@ -76,6 +78,7 @@ class Layout:
             return None if self._is_bare_folder(os.path.join(own, parts[0])) else self._at(own, parts)
         for root in self._roots_above(own):
             if (found := self._at(root, parts)) is not None:
+                self._remember_others(found, parts)
                 return self._of_project(found, parts) or found
         while folder != own:
             if (found := self._at(folder, parts)) is not None and holds_script(folder):
@@ -91,6 +94,13 @@ class Layout:
             return None
         inner = (self._at(os.path.join(found, place).rstrip(os.sep), parts) for place in ("", "src"))
         return next((name for name in inner if name is not None and not self.is_bare(name)), None)
+
+    def _remember_others(self, found: str, parts: list[str]) -> None:
+        """The parts in other roots of a folder without ``__init__.py``, which have what it does not."""
+        if self.is_bare(found) and len(parts) > 1 and found not in self._others:
+            homes = sorted(self.namespaces.get(parts[0], ()))
+            named = (self._at(home, parts) for home in homes)
+            self._others[found] = tuple(n.rstrip(os.sep) for n in named if n not in (None, found) and self.is_bare(n))
 
     def _in_namespace(self, parts: list[str]) -> str | None:
         """A module below folders without ``__init__.py`` that have one name in several roots: one package to Python.
@@ -166,9 +176,11 @@ class Layout:
         folder = self._folder_of(package)
         if folder is None:
             return None
-        given = (self._at(one, [name]) for one in self._portions.get(package, (folder,)))
-        found = {inner for inner in given if inner is not None}
-        return found.pop() if len(found) == 1 else None
+        for portions in (self._portions.get(package, (folder,)), self._others.get(package, ())):
+            found = {inner for one in portions if (inner := self._at(one, [name])) is not None}
+            if found:
+                return found.pop() if len(found) == 1 else None
+        return None
 
     def _folder_of(self, package: str) -> str | None:
         if self.is_bare(package):

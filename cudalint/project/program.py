@@ -141,6 +141,8 @@ class FileProgram:
     _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
     _importers: dict[str, set[str]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    # How many modules an import may lead to that is run in Python's order; of more, those that do something.
+    most_imported: int = MOST_IMPORTED
     _scripts: dict[str, bool] = field(default_factory=dict)
     _given_gpus: frozenset[str] | None = None
     # The classes of the program that start something, where that was asked.
@@ -491,7 +493,7 @@ class FileProgram:
         effectful = [n for n in reached if self._has_import_effects(n)]
         if not effectful:
             return []
-        if len(reached) <= MOST_IMPORTED:
+        if len(reached) <= self.most_imported:
             return [name]
         if len(effectful) > MOST_EFFECTFUL_IMPORTS:
             self.noted_once += 1

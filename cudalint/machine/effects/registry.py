@@ -239,6 +239,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "server.class": web.application_of_class,
     "server.event": web.on_event,
     "server.run": web.run,
+    "answer.streamed": web.streamed,
     "server.routes": web.routes,
     "server.fork": web.fork,
     "server.annotated": web.annotated,

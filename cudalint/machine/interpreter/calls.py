@@ -69,7 +69,7 @@ class Calls(Core):
             for after in self.exhausted(spread, current, frame):
                 for value in spread:
                     self.spreads(value, site, after)
-                args, kwargs, is_open = self._arguments(node, values, after)
+                args, kwargs, is_open = self._arguments(node, values, function, after)
                 self._makes_later = before or (self._kept is node and self.runs_nothing_else(function, after))
                 if self._kept is node and not is_open and self.goes_late(function):
                     result.extend(self._called_late(node, function, Given(args, kwargs, after, frame, site)))
@@ -98,7 +98,7 @@ class Calls(Core):
                 state.store(atom, replace(found, fields={**found.fields, BEGAN: began}))
 
     def _arguments(
-        self, node: ir.Call, values: list[Value], state: State
+        self, node: ir.Call, values: list[Value], function: Value, state: State
     ) -> tuple[list[Value], dict[str, Value], bool]:
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
@@ -107,7 +107,7 @@ class Calls(Core):
             if arg.star == "*":
                 exact = self.exact_items(value, state)
                 is_open = is_open or exact is None
-                args.extend(exact or [])
+                args.extend(self._some_of(value, function, state) if exact is None else exact)
             elif arg.star == "**":
                 held = mappings.dict_of(only(value), state)
                 found = None if held is None else state.get(held)
@@ -121,6 +121,13 @@ class Calls(Core):
             else:
                 args.append(value)
         return args, kwargs, is_open
+
+    def _some_of(self, value: Value, function: Value, state: State) -> list[Value]:
+        """What stands for objects of which nobody knows how many there are, where a library takes them in a row."""
+        if not any(isinstance(atom, Lib) for atom in function):
+            return []
+        element = union(self.elements(value, state))
+        return [element] if any(isinstance(atom, Ref | Tensor) for atom in element) else []
 
     def call_value(
         self,

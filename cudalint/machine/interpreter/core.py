@@ -94,6 +94,8 @@ class Core(Hooks, ABC):
         # By where a channel was made: the GPU memory that other processes sent through it, which processes sent any,
         # and what goes wrong if any comes out where a process sends on what it receives.
         self.sent: dict[Site, list[Sent]] = {}
+        # By what a manager keeps: where processes read it that found nothing there yet.
+        self.readers: dict[Site, list[Call]] = {}
         self.sharers: dict[Site, set[tuple[str, ...]]] = {}
         self.forwarded: dict[Site, list[tuple[tuple[str, ...], Outcome]]] = {}
         # By channel: what runs a process once more that reads it, with what it is told there later.
@@ -268,6 +270,7 @@ class Core(Hooks, ABC):
         self.preloads = [*before.preloads]
         self.puts = {channel: [*put] for channel, put in before.puts.items()}
         self.sent = {channel: [*sent] for channel, sent in before.sent.items()}
+        self.readers = {kept: [*found] for kept, found in before.readers.items()}
         self.sharers = {channel: {*senders} for channel, senders in before.sharers.items()}
         self.forwarded = {channel: [*found] for channel, found in before.forwarded.items()}
         self.rendezvous_seen = before.rendezvous_seen

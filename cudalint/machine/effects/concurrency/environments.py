@@ -71,7 +71,7 @@ def copied_environments(machine: Machine, call: Call) -> Results:
     """``concat_vec_envs_v1(env, 4, num_cpus=2)``: workers that step copies of one environment; none for 0 or 1."""
     state = call.state
     count = call.get(call.text("workers"))
-    if count in (None, const(0)) or not count_of(count, default_many=False):
+    if count in (None, const(0)) or not count_of(count, default_many=False) or not choices.is_asked(call):
         return [(state, unknown("environments", call.site))]
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))

@@ -183,7 +183,11 @@ def _note_sender(machine: Machine, call: Call, proxy: LibraryObject, found: list
     launch = call.state.process.launch
     if launch is not None and any(map(_is_handle, found)):
         chain = machine.chain(call.state, call.site, "the manager's process is sent it")
-        machine.sent.setdefault(proxy.site, []).append(Sent(launch, call.site, chain))
+        sent = Sent(launch, call.site, chain)
+        machine.sent.setdefault(proxy.site, []).append(sent)
+        for reader in machine.readers.get(proxy.site, []):
+            if reader.state.process.identity != call.state.process.identity:
+                machine.emit(_refused_later(machine, reader, proxy, sent))
 
 
 def _keep(call: Call, proxy: LibraryObject) -> None:
@@ -212,6 +216,12 @@ def _taken(machine: Machine, call: Call, proxy: LibraryObject) -> Results:
         return _refused(machine, call, proxy, sent[0])
     if not stored and not call.state.process.dead and (by_others := machine.sent.get(proxy.site)):
         return _refused_of_other(machine, call, proxy, by_others[0])
+    is_queue = str(constant(proxy.fields.get("<kind>", NONE))).endswith("Queue")
+    if is_queue and not stored and not call.state.process.dead:
+        # It waits for what another process stores, which is refused as well.
+        waiting = machine.readers.setdefault(proxy.site, [])
+        if all(reader.site != call.site for reader in waiting):
+            waiting.append(replace(call, state=call.state.clone()))
     return [(call.state, union([stored, _changed(call)]))]
 
 
@@ -246,8 +256,12 @@ def _refused(machine: Machine, call: Call, proxy: LibraryObject, sent: Carried) 
 
 def _refused_of_other(machine: Machine, call: Call, proxy: LibraryObject, sent: Sent) -> Results:
     """The same of what another process stored, which that process was started for."""
-    refused = replace(_refusal(machine, call, proxy, sent.site), cause=sent.where.steps(), within=sent.launch.anchor)
+    refused = _refused_later(machine, call, proxy, sent)
     return machine.fail(call.state, call.frame, Raised(refused, ("RemoteError",)))
+
+
+def _refused_later(machine: Machine, call: Call, proxy: LibraryObject, sent: Sent) -> Outcome:
+    return replace(_refusal(machine, call, proxy, sent.site), cause=sent.where.steps(), within=sent.launch.anchor)
 
 
 def _refusal(machine: Machine, call: Call, proxy: LibraryObject, site: Site) -> Outcome:

@@ -176,7 +176,8 @@ def estimator(machine: Machine, call: Call) -> Results:
     made = LibraryObject(call.text("type"), fields, call.site)
     after: State | None = call.state
     if call.text("gpu") and any(isinstance(atom, Dev) and atom.is_gpu for atom in device):
-        after = cuda.touch(machine, call.state, call.frame, call.site, "torch", call.text("gpu"), call.label)
+        framework = call.text("framework", "torch")
+        after = cuda.touch(machine, call.state, call.frame, call.site, framework, call.text("gpu"), call.label)
     return [] if after is None else [(after, (after.new(("estimator", call.site), made),))]
 
 

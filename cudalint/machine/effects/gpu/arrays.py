@@ -241,6 +241,8 @@ def _target(call: Call) -> Dev | None:
         return devices[0] if devices else Dev("cuda")
     if value is None:
         return None
+    if call.text("kind") == "type":
+        value = tuple(atom for atom in value if not (isinstance(atom, Const) and isinstance(atom.value, int)))
     for atom in value:
         if isinstance(atom, Tensor):
             return atom.device

@@ -23,6 +23,8 @@ APPLICATION = "cudalint.web.Application"
 # handler its request first, however that is called.
 _BY_POSITION = "cudalint.web.Sanic"
 _APPLICATIONS = frozenset({APPLICATION, _BY_POSITION})
+# What a streamed answer is called that is given by name.
+_STREAMED = ("response", "content")
 _DEPENDENCY = "cudalint.web.Dependency"
 _DEEPEST = 3
 # So many handlers are looked at for what an earlier request did.
@@ -151,6 +153,12 @@ def run(machine: Machine, call: Call) -> Results:
     else:
         serve(machine, call, app)
     return [(call.state, NONE)]
+
+
+def streamed(machine: Machine, call: Call) -> Results:
+    """``Response(frames())``: what a generator yields is sent, which runs it."""
+    given = call.args[:1] or [value for name in _STREAMED if (value := call.kwargs.get(name)) is not None]
+    return [(after, unknown("answer", call.site)) for after in machine.exhausted(given, call.state, call.frame)]
 
 
 def _serve_forked(machine: Machine, call: Call, app: Value) -> None:
