@@ -90,9 +90,7 @@ def _silencers(finding: Finding, comments: Suppressions) -> Iterator[tuple[Noqa,
                 yield noqa, prefix
 
 
-def _unused_finding(
-    filename: str, text: str, rows: Rows, noqa: Noqa, idle: Sequence[str], is_read: bool
-) -> Finding:
+def _unused_finding(filename: str, text: str, rows: Rows, noqa: Noqa, idle: Sequence[str], is_read: bool) -> Finding:
     unused_rule = rule(UNUSED)
     start = Position(1, 1)
     comment = Span(filename, Position(noqa.row, noqa.column), Position(noqa.row, noqa.column + len("# noqa")))

@@ -137,8 +137,8 @@ def without_codes(text: str, start: int, codes: Set[str]) -> tuple[int, int, str
         return start, start, ""
     kept = [found for found in _CODE.findall(match["codes"]) if found.upper() not in codes]
     if kept:
-        codes = match.start("codes")
-        return codes, codes + len(match["codes"].rstrip(", \t")), ", ".join(kept)
+        at = match.start("codes")
+        return at, at + len(match["codes"].rstrip(", \t")), ", ".join(kept)
     rest = text[match.end() : end].strip()
     if rest:
         return start, end, rest if rest.startswith("#") else f"# {rest}"
