@@ -9,14 +9,11 @@ import stat
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from cudalint import disk
 from cudalint.policy.globs import Globs
-from cudalint.text.lines import split_rows
-
-if TYPE_CHECKING:
-    import pathspec
+from cudalint.policy.ignored import Ignored
 
 # Python's own for programs, and for programs without a console; and notebooks.
 SUFFIXES = (".py", ".pyw", ".ipynb")
@@ -35,12 +32,18 @@ class _IgnoreFile:
     """The patterns of one .gitignore, which count from its own directory."""
 
     directory: str
-    spec: pathspec.GitIgnoreSpec
+    patterns: Ignored
 
     def verdict(self, path: str, is_directory: bool) -> bool | None:
         """Whether it ignores the path, takes it back, or says nothing."""
-        relative = os.path.relpath(path, self.directory).replace(os.sep, "/")
-        return self.spec.check_file(relative + "/" if is_directory else relative).include
+        return self.patterns.verdict(self._relative(path), is_directory)
+
+    def leaves_out(self, folder: str) -> bool:
+        """Whether it ignores a folder, or one between its own and that."""
+        return self.patterns.leaves_out(self._relative(folder))
+
+    def _relative(self, path: str) -> str:
+        return os.path.relpath(path, self.directory).replace(os.sep, "/")
 
 
 class NotFound(Exception):
@@ -264,14 +267,11 @@ def _ignore_file(directory: str, entries: Iterable[os.DirEntry[str]]) -> Iterato
 
 
 def _read_ignore_file(directory: str) -> Iterator[_IgnoreFile]:
-    import pathspec  # most directories have no .gitignore
-
     try:
         data = disk.read(os.path.join(directory, ".gitignore"), disk.MOST_SETTINGS_BYTES)
-        rows = split_rows(data.decode("utf-8", "replace"))
-        yield _IgnoreFile(directory, pathspec.GitIgnoreSpec.from_lines(rows))
-    except (disk.Unreadable, ValueError):
+    except disk.Unreadable:
         return
+    yield _IgnoreFile(directory, Ignored(data))
 
 
 def _ignore_files_above(top: str, root: str | None) -> tuple[_IgnoreFile, ...]:
@@ -292,6 +292,6 @@ def _ignore_files_above(top: str, root: str | None) -> tuple[_IgnoreFile, ...]:
     ignore_files: tuple[_IgnoreFile, ...] = ()
     for directory in reversed(directories):
         for ignore_file in _read_ignore_file(directory):
-            if not ignore_file.verdict(top, True):
+            if not ignore_file.leaves_out(top):
                 ignore_files = (*ignore_files, ignore_file)
     return ignore_files

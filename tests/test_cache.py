@@ -728,7 +728,7 @@ def test_syntax_errors_are_kept(store: Store) -> None:
     assert again == dataclasses.replace(first, is_fresh=False)
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="pickle minds the stack of the process there, not the limit")
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pickle minds the stack of the process there, not the limit")
 def test_what_is_nested_too_deeply_for_pickle_is_lowered_each_time(store: Store) -> None:
     text = "x" + ".f()" * 400 + "\n"
     limit = sys.getrecursionlimit()

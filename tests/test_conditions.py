@@ -121,6 +121,22 @@ CASES = {
         "if os.environ.get('CPU') is None:\n    torch.cuda.init()\nstart()\n",
         "if `CPU` is not set",
     ),
+    "a pattern that asks two things": (
+        "import settings\n\nmatch settings.load():\n    case {'gpu': True, 'mode': 'train'}:\n"
+        "        torch.cuda.init()\nstart()\n",
+        "if `{'gpu': True, 'mode': 'train'}` fits",
+    ),
+    "a pattern that is refused": (
+        "import settings\n\nmatch settings.load():\n    case settings.Cpu():\n        pass\n    case _:\n"
+        "        torch.cuda.init()\nstart()\n",
+        "if `settings.Cpu()` does not fit",
+    ),
+    "a pattern after one that is refused": (
+        "import settings\n\nmatch settings.load():\n    case settings.Cpu():\n        pass\n"
+        "    case settings.Gpu(index=0):\n"
+        "        torch.cuda.init()\nstart()\n",
+        "if `settings.Cpu()` does not fit and `settings.Gpu(index=0)` fits",
+    ),
     "so many at least": (
         "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers >= 2:\n    start()\n",
         "if `--workers` is at least 2",
@@ -199,6 +215,11 @@ def _findings(body: str) -> tuple[Finding, ...]:
 def test_the_condition_is_in_the_words_of_the_program(name: str) -> None:
     body, condition = CASES[name]
     assert [f.condition for f in _findings(body) if f.code == "CUD101"] == [condition]
+
+
+def test_one_gpu_is_there_in_any_case() -> None:
+    found = _findings("if torch.cuda.device_count() > 0:\n    torch.cuda.init()\nstart()\n")
+    assert [(finding.code, finding.condition) for finding in found] == [("CUD101", None)]
 
 
 def test_options_of_click_are_named_as_they_are_given() -> None:

@@ -336,6 +336,42 @@ def test_a_fork_server_imports_main_once_from_python_3_14(
     assert [f.code for f in found] == codes
 
 
+ASKS = 'device = "cuda" if torch.cuda.is_available() else "cpu"'
+COMPUTES = 'torch.ones(n, device="cuda").sum().item()'
+ONLY_SERVED, BOTH = ((3, 14), (3, 14)), ((3, 10), (3, 14))
+BROKEN = [("CUD101", "error", None)]
+
+
+@pytest.mark.parametrize(
+    ("top", "before", "body", "versions", "expected"),
+    [
+        (ASKS, "pass", COMPUTES, ONLY_SERVED, BROKEN),
+        (ASKS, "pass", COMPUTES, BOTH, BROKEN),  # by fork before 3.14, by the server from then on
+        (ASKS, "mp.set_start_method('forkserver')", COMPUTES, ONLY_SERVED, BROKEN),
+        ("table = torch.ones(2).cuda()", "pass", "table[n].item()", ONLY_SERVED, [("CUD103", "error", None)]),
+        # What works: main guarded, a server that imports something else, spawn, and an older server.
+        ("", "torch.cuda.is_available()", COMPUTES, ONLY_SERVED, []),
+        (ASKS, "mp.set_forkserver_preload(['json'])", COMPUTES, ONLY_SERVED, []),
+        (ASKS, "mp.set_start_method('spawn')", COMPUTES, ONLY_SERVED, []),
+        (ASKS, "mp.set_start_method('forkserver')", COMPUTES, ((3, 12), (3, 12)), []),
+        (ASKS, "pass", "torch.ones(n).sum().item()", ONLY_SERVED, []),
+    ],
+)
+def test_what_the_import_of_main_did_in_a_fork_server_its_children_cannot_undo(
+    top: str,
+    before: str,
+    body: str,
+    versions: tuple[tuple[int, int], tuple[int, int]],
+    expected: list[tuple[str, str, str | None]],
+) -> None:
+    text = (
+        f"import multiprocessing as mp\nimport torch\n\n{top}\n\n\ndef work(n):\n    return {body}\n\n\n"
+        f'if __name__ == "__main__":\n    {before}\n    with mp.Pool(1) as pool:\n        pool.map(work, [0, 1])\n'
+    )
+    found = analyse([SourceFile("program.py", text, text.encode())], Options(target_versions=versions)).findings
+    assert [(f.code, f.severity.value, f.condition) for f in found] == expected
+
+
 def test_contexts_on_one_gpu_are_shown_where_they_are_opened_not_where_the_driver_was_asked() -> None:
     text = (
         "import multiprocessing as mp\nimport torch\n\n\n"

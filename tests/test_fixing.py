@@ -140,8 +140,16 @@ def test_unused_noqa_codes_go_and_other_words_stay(run: Run, tmp_path: Path) -> 
         "# noqa: CUD403\n"
         "z = 3\n"
     )
-    assert run("check", "--fix").stdout == "5 repairs made. All checks passed!\n"
+    assert run("check", "--fix").stdout == "4 repairs made. All checks passed!\n"
     assert path.read_text() == "import torch\nx = 1  # noqa: E501\ny = 2  # for later\nz = 3\n"
+
+
+def test_many_unused_comments_go_in_one_round(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "a.py"
+    path.write_text("import torch\n" + "x = 1  # noqa: CUD101\n# noqa: CUD2, CUD3\n" * 300)
+    done = run("check", "--fix")
+    assert (done.stdout, done.stderr) == ("600 repairs made. All checks passed!\n", "")
+    assert path.read_text() == "import torch\n" + "x = 1\n" * 300
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,6 @@ THIRD_PARTY = {
     "libcst": ("ir", "project", "fixes"),
     "click": ("hosts",),
     "rich": ("report", "verify"),
-    "pathspec": ("discovery",),
     "lsprotocol": ("server",),
     "pygls": ("server",),
     "flake8": (),

@@ -252,11 +252,13 @@ def test_each_python_version_has_its_start_method(tmp_path: Path) -> None:
     ]
     forked, fresh = first.children
     assert [harm.finding.code for harm in forked.harmed] == ["CUD101"]
-    assert "CUD101" not in [harm.finding.code for harm in fresh.harmed]
-    # The model is not inherited by a fresh process: its own import makes another one.
+    # The fork server imports main, and so uses CUDA before it forks: the worker fails by either method.
+    assert [harm.finding.code for harm in fresh.harmed] == ["CUD101"]
+    assert [harm.finding.condition for harm in (*forked.harmed, *fresh.harmed)] == [None, None]
+    # The model is not the parent's: the server's import makes another one.
     assert [carried.name for carried in launched(first)[0].carries if carried.device] == ["model"]
     assert [carried.name for carried in launched(first)[1].carries if carried.device] == []
-    assert [event.deed for event in fresh.events][:2] == [Deed.DRIVER, Deed.CONTEXT]
+    assert [event.deed for event in fresh.events] == []
 
 
 def test_a_fresh_worker_touches_cuda_by_itself(tmp_path: Path) -> None:

@@ -163,11 +163,15 @@ def test_suppression_on_any_row_of_the_anchor(
 
 def test_a_suppression_that_silences_nothing_is_a_finding(tmp_path: Path, answer: Callable[[Answer], Calls]) -> None:
     path = write(tmp_path / "a.py", "import torch  # noqa: CUD101,E501\nf()  # noqa: CUD201,CUD301\n")
+    with path.open("a") as more:
+        more.write("g()  # noqa: CUD101, CUD102, CUD101\nh()  # noqa: CUD1, CUD2, CUD3, CUD4, CUD5, CUD6\n")
     answer(lambda _: [at(path, 2, "CUD301")])
     report = check(path)
     assert [finding.message for finding in report.findings] == [
         "the noqa on line 1 names CUD101, which reports nothing there",
         "the noqa on line 2 names CUD201, which reports nothing there",
+        "the noqa on line 3 names CUD101 and CUD102, which report nothing there",
+        "the noqa on line 4 names CUD1, CUD2, CUD3, CUD4 and 2 others, which report nothing there",
     ]
     assert {finding.code for finding in report.findings} == {"CUD902"}
     assert {finding.span.start for finding in report.findings} == {Position(1, 1)}

@@ -158,8 +158,9 @@ from torch.utils.data import DataLoader as Loader, TensorDataset
 
 if __name__ == "__main__":
     data = TensorDataset(torch.ones(4, 2, device="cuda"))
-    spawn = "--spawn" in sys.argv
-    print(list(Loader(data, num_workers=1, multiprocessing_context="spawn") if spawn else Loader(data, num_workers=1)))
+    fork = "--spawn" not in sys.argv
+    spawned = lambda: Loader(data, num_workers=1, multiprocessing_context="spawn")
+    print(list(Loader(data, num_workers=1, multiprocessing_context="fork") if fork else spawned()))
 """
 DAEMON = """\
 import multiprocessing
@@ -358,7 +359,7 @@ if __name__ == "__main__":
     if len(sys.argv) < 2:
         os.{call}
     torch.zeros(1, device="cuda")
-    with multiprocessing.Pool(1) as pool:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
         print(pool.map(work, [1]))
 """
 
@@ -486,7 +487,7 @@ def test_a_program_is_all_that_it_imports_whatever_else_lies_around(
     (folder / "another.py").write_text(TRAIN)
     (package / "run.py").write_text(
         "import multiprocessing\nimport torch\nfrom .work import work\n\n\ndef main():\n    torch.cuda.init()\n"
-        "    child = multiprocessing.Process(target=work)\n    child.start()\n    child.join()\n"
+        "    child = multiprocessing.get_context('fork').Process(target=work)\n    child.start()\n    child.join()\n"
     )
     (package / "work.py").write_text("import torch\n\n\ndef work():\n    return torch.ones(1, device='cuda')\n")
     code, told, _ = try_out(folder / "my train.py", monkeypatch, on_paper=True)

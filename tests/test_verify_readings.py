@@ -22,6 +22,7 @@ from cudalint.verify.program import Judged, Program, Status, Trial
 from cudalint.verify.program_report import render
 from cudalint.verify.readings import Readings
 from cudalint.verify.runner import Run
+from cudalint.verify.sayings import shown_by
 from cudalint.verify.surroundings import Footprint
 from cudalint.verify.violations import Kind, Violation
 
@@ -299,3 +300,21 @@ def test_a_report_for_programs_has_all_of_it() -> None:
     failures = {case.get("name"): len(case.findall("failure")) for case in cases}
     assert [count for name, count in failures.items() if "not predicted" in str(name)] == [1, 1]
     assert sum(failures.values()) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        # What Python 3.10 to 3.12, 3.13 and 3.14 say of the same two mistakes.
+        ("AttributeError: Can't get attribute 'work' on <module '__main__' (built-in)>", {"CUD108"}),
+        ("AttributeError: module '__main__' has no attribute 'work'", {"CUD108"}),
+        ("AttributeError: module '__mp_main__' has no attribute 'work'", {"CUD108"}),
+        ("AttributeError: Can't pickle local object 'main.<locals>.work'", {"CUD108", "CUD305"}),
+        ("AttributeError: Can't get local object 'main.<locals>.work'", {"CUD108", "CUD305"}),
+        ("_pickle.PicklingError: Can't pickle local object <function main.<locals>.work at 0x7>", {"CUD108", "CUD305"}),
+        # A mistake of the program's own.
+        ("AttributeError: module 'torch' has no attribute 'zeroes'", set()),
+    ],
+)
+def test_each_python_has_its_words_for_what_a_fresh_process_does_not_find(text: str, codes: set[str]) -> None:
+    assert shown_by(text) == codes

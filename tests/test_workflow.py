@@ -51,6 +51,13 @@ def test_colour(program: Path, options: tuple[str, ...], environment: dict[str, 
     assert ("\x1b[" in done.stdout) is is_coloured
 
 
+@pytest.mark.parametrize("columns", ["0", "-1", "1", "x", "9" * 30])
+def test_no_width_of_a_terminal_hides_a_finding(program: Path, columns: str) -> None:
+    told = call(("check",), program.parent, dict(os.environ) | {"COLUMNS": "80"}).stdout
+    assert "CUD101" in told
+    assert call(("check",), program.parent, dict(os.environ) | {"COLUMNS": columns}).stdout == told
+
+
 def test_an_unknown_way_of_colouring(run: Run, program: Path) -> None:
     done = run("check", "--color=alway")
     said = "unknown value 'alway' of --color: expected one of auto, always, never (did you mean 'always'?)"

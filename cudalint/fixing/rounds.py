@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from cudalint import disk
-from cudalint.finding import Applicability, Edit, Fix
+from cudalint.finding import Applicability, Edit, Finding, Fix
 from cudalint.fixes.edits import apply, as_changes
 from cudalint.fixing.reach import files_of, home, reach
 from cudalint.found import Report
+from cudalint.policy.suppression import UNUSED
 from cudalint.session import Session
 from cudalint.text.decode import Refusal, decode, encode
 from cudalint.text.source import Cells
@@ -138,8 +139,8 @@ def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], ru
     """
     touched: set[str] = set()
     made: list[frozenset[str]] = []
-    for fix_ in (f.fix for f in report.findings if f.fix is not None and rule.admits(f.fix, report.cells)):
-        by_file = _by_file(fix_.edits, report.cells)
+    for fixes in _at_once(f for f in report.findings if f.fix is not None and rule.admits(f.fix, report.cells)):
+        by_file = _by_file((edit for fix_ in fixes for edit in fix_.edits), report.cells)
         if not touched.isdisjoint(by_file):
             continue
         texts = {path: _edited(path, edits, now, before) for path, edits in by_file.items()}
@@ -148,8 +149,20 @@ def _applied(report: Report, now: dict[str, bytes], before: dict[str, bytes], ru
         if len(changed) < len(by_file):
             continue
         now.update(changed)
-        made.append(frozenset(changed))
+        made.extend(files_of(fix_, report.cells) for fix_ in fixes)
     return made
+
+
+def _at_once(findings: Iterable[Finding]) -> Iterator[tuple[Fix, ...]]:
+    """Repairs that may be made together: each by itself, but all comments of a file, on which nothing rests."""
+    comments: dict[str, list[Fix]] = {}
+    others: list[Fix] = []
+    for finding in findings:
+        if finding.fix is not None:
+            (comments.setdefault(finding.span.filename, []) if finding.code == UNUSED else others).append(finding.fix)
+    yield from map(tuple, comments.values())
+    for fix_ in others:
+        yield (fix_,)
 
 
 def _by_file(edits: Iterable[Edit], cells: Mapping[str, Cells]) -> dict[str, list[Edit]]:

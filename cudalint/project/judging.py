@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import product
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.stored import placed
 from cudalint.machine.assumptions import Assumption, of_test
+from cudalint.machine.interpreter.program import BY_FORK, BY_SERVER
 from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project.program import FileProgram
@@ -56,6 +57,7 @@ def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding
     """The findings that outcomes come to, each with the one that it stands for."""
     rules = registry()
     best: dict[tuple[str, Site], _Judged] = {}
+    whens: dict[tuple[tuple[str, Site], Severity], set[str | None]] = {}
     assumed: dict[tuple[Kind, Site], list[Assumption]] = {}
     for outcome in _root_causes(outcomes):
         # It rests on what is assumed wherever it shows.
@@ -69,10 +71,11 @@ def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding
                 continue
             judged = _Judged(rule, severity, outcome)
             key = (rule.code, outcome.anchor)
+            whens.setdefault((key, severity), set()).add(outcome.condition)
             known = best.get(key)
             if known is None or _better(judged, known):
                 best[key] = judged
-    kept = _quiet_siblings(best)
+    kept = _quiet_siblings({key: _whenever(one, whens[key, one.severity]) for key, one in best.items()})
     kept = [j.resting_on(assumed[j.outcome.kind, j.outcome.anchor][:MOST_ASSUMPTIONS]) for j in kept]
     places = _spans_of(files, [j.outcome for j in kept])
     return {_finding(files, j, places): j.outcome for j in kept if j.outcome.anchor in places}
@@ -113,6 +116,13 @@ def _better(new: _Judged, old: _Judged) -> bool:
     if new.severity is not old.severity:
         return new.severity.rank > old.severity.rank
     return new.outcome.length < old.outcome.length
+
+
+def _whenever(judged: _Judged, whens: Set[str | None]) -> _Judged:
+    """The same, without a condition where it comes true in any case, if by another path."""
+    if None not in whens and not whens >= {BY_FORK, BY_SERVER}:
+        return judged
+    return replace(judged, outcome=replace(judged.outcome, condition=None))
 
 
 def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:

@@ -4,8 +4,8 @@ A worker that was started by fork uses CUDA, although its parent had already ini
 
 ## What it does
 Follows the program from its entry to the place where a worker is forked, and on into the worker's code. It reports
-the launch when the parent had touched CUDA by then (or the fork server had, through its preloads) and the worker
-reaches CUDA.
+the launch when the parent had touched CUDA by then (or the fork server had, through its preloads, or from Python 3.14
+through importing main) and the worker reaches CUDA.
 
 "Touched" is wider than "used". A question such as `torch.cuda.is_available()` is enough, and so is another
 framework in the same process: the CUDA driver is initialised once per process, whoever asked for it.

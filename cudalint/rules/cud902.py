@@ -4,7 +4,8 @@ A `noqa` comment names a CUD code that reports nothing there.
 
 ## What it does
 Reports a `# noqa: CUDnnn` when the whole project was checked and that code has no finding on the call the comment
-belongs to. Codes of other tools in the same comment are left alone, and so is a bare `# noqa`.
+belongs to. A comment is one finding, however many codes it names. Codes of other tools in it are left alone, and so is
+a bare `# noqa`.
 
 ## Why it is bad
 A suppression is a claim: "I know about this, and it is all right". When its finding is gone, because the code was
@@ -52,7 +53,7 @@ if __name__ == "__main__":
 ```
 
 ## Fix
-**Safe**: the code is removed from the comment, and the comment with it when no other code is left. Nothing that
+**Safe**: what reports nothing is removed from the comment, and the comment with it when no other code is left. Nothing that
 runs changes.
 
 ## When it stays silent

@@ -6,7 +6,7 @@ Only real comments count; the same words in a string suppress nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from cudalint.text.lines import ROW_END, Rows
@@ -26,6 +26,11 @@ class Noqa:
     row: int
     column: int
     codes: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The row and column, by which it is the only one in its file."""
+        return self.row, self.column
 
     def covers(self, code: str) -> bool:
         """Whether the comment speaks about ``code``."""
@@ -117,11 +122,11 @@ class Places:
 
 
 def _codes(match: re.Match[str]) -> tuple[str, ...]:
-    return tuple(code.upper() for code in _CODE.findall(match["codes"] or ""))
+    return tuple(dict.fromkeys(code.upper() for code in _CODE.findall(match["codes"] or "")))
 
 
-def without_code(text: str, start: int, code: str) -> tuple[int, int, str]:
-    """What to replace, and by what, so that the comment at ``start`` no longer names ``code``.
+def without_codes(text: str, start: int, codes: Set[str]) -> tuple[int, int, str]:
+    """What to replace, and by what, so that the comment at ``start`` no longer names any of the codes.
 
     A comment that says nothing else goes, with the blanks before it, or with its row if nothing else is on it.
     """
@@ -130,10 +135,10 @@ def without_code(text: str, start: int, code: str) -> tuple[int, int, str]:
     match = _FILE.match(text, start, end) or _LINE.match(text, start, end)
     if match is None or match["codes"] is None:
         return start, start, ""
-    kept = [found for found in _CODE.findall(match["codes"]) if found.upper() != code]
+    kept = [found for found in _CODE.findall(match["codes"]) if found.upper() not in codes]
     if kept:
-        codes = match.start("codes")
-        return codes, codes + len(match["codes"].rstrip(", \t")), ", ".join(kept)
+        at = match.start("codes")
+        return at, at + len(match["codes"].rstrip(", \t")), ", ".join(kept)
     rest = text[match.end() : end].strip()
     if rest:
         return start, end, rest if rest.startswith("#") else f"# {rest}"

@@ -38,7 +38,7 @@ _OF_NO_RUN = UNREADABLE | {UNUSED}
 # What is seen of a launch may be meant otherwise: a reading of the devices themselves counts more.
 _SUPPOSED = frozenset({Kind.VISIBLE_DEVICES, Kind.GROUP, Kind.VALUE, Kind.CONTEXTS})
 # What a fresh process says of a function that its main module does not have.
-_MISSING = re.compile(r"Can't get attribute '(\w+)' on <module '__m")
+_MISSING = re.compile(r"Can't get attribute '(\w+)' on <module '__m|module '__m\w+' has no attribute '(\w+)'")
 _SPEAKS_OF_GPUS = re.compile(r"cuda|gpu|nccl|pinned?\b", re.IGNORECASE)
 
 
@@ -395,7 +395,7 @@ def _pairs(findings: Sequence[Finding], found: Sequence[Violation]) -> dict[Viol
 def _names_what_is_missing(finding: Finding, text: str) -> bool:
     """Whether a finding is about the very function that a fresh process did not find."""
     missing = _MISSING.search(text)
-    return missing is not None and re.search(rf"\b{re.escape(missing[1])}\b", finding.message) is not None
+    return missing is not None and re.search(rf"\b{missing[1] or missing[2]}\b", finding.message) is not None
 
 
 def _is_near(violation: Violation, reach: _Reach) -> bool:

@@ -40,8 +40,10 @@ _SAYINGS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"context has already been set", frozenset({"CUD105", "CUD106"})),
     (r"finished its bootstrapping phase", frozenset({"CUD106"})),
     (r"daemonic processes are not allowed to have children", frozenset({"CUD107"})),
-    (r"NameError: |Can't get attribute", frozenset({"CUD108"})),
+    # Python 3.14 words what unpickling does not find as any other attribute.
+    (r"NameError: |Can't get attribute|module '__m\w+' has no attribute", frozenset({"CUD108"})),
     (r"SemLock created in a fork context|shared between processes through inheritance", frozenset({"CUD108"})),
+    (r"Can't get local object", frozenset({"CUD108", "CUD305"})),
     (r"[Cc]an(?:'|no)t pickle|PicklingError|no default __reduce__", frozenset({"CUD108", "CUD305"})),
     (r"devices cannot be modified after being initialized", frozenset({"CUD202", "CUD203", "CUD206"})),
     (r"(?i)out.of.memory|RESOURCE_EXHAUSTED|\bOOM\b|Failed copying input", frozenset({"CUD201", "CUD206", "CUD504"})),

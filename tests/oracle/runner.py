@@ -22,7 +22,8 @@ T = TypeVar("T")
 LIMIT = 60.0  # also on a busy machine: who hangs is noticed by stillness
 QUIET = 1.0  # this long without work in any process is a hang: no program of the grammar waits for time
 QUIET_LOADER = 2.6  # a loader gives its workers two seconds to end
-QUICK = {"PAPER_SLOWNESS": "0.1"}  # no program here fills a GPU, so that nothing depends on who comes first
+# No program here fills a GPU, so that nothing depends on who comes first; and what is said is said of this Python.
+QUICK = {"PAPER_SLOWNESS": "0.1", "PAPER_START_METHOD": ""}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,11 +21,12 @@ FITTING: tuple[tuple[str, frozenset[str]], ...] = (
     (r"context has already been set", frozenset({"CUD105", "CUD106"})),
     (r"SemLock created in a \w+ context", frozenset({"CUD108"})),
     (
-        r"Can't get local object|Can't pickle (local object|<function)|attribute lookup .* failed",
+        r"Can't get local object|Can't pickle (local object|<function)|attribute lookup .* failed|it's not found as",
         frozenset({"CUD108", "CUD305"}),
     ),
     (r"[Cc]annot pickle|no default __reduce__|PicklingError", frozenset({"CUD305", "CUD108"})),
     (r"NameError: name '\w+' is not defined|Can't get attribute", frozenset({"CUD108"})),
+    (r"module '__m\w+' has no attribute", frozenset({"CUD108"})),
     (r"daemonic processes are not allowed", frozenset({"CUD107"})),
     (r"invalid resource handle", frozenset({"CUD304", "CUD302", "CUD305"})),
     (r"cannot pin 'torch\.cuda", frozenset({"CUD403"})),
@@ -49,8 +51,9 @@ class Said:
 
 
 def predict(text: str, path: str = "/oracle/program.py") -> list[Said]:
-    """What cudalint says about a program."""
-    found = analyse([SourceFile(path, text, text.encode())], Options()).findings
+    """What cudalint says about a program, as the Python runs it that runs this."""
+    version = sys.version_info[:2]
+    found = analyse([SourceFile(path, text, text.encode())], Options((version, version))).findings
     return [_said(finding) for finding in found]
 
 

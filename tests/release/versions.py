@@ -21,7 +21,7 @@ from pathlib import Path
 from release.build import ROOT, built, settings
 
 EXTRAS = ("test", "dev", "flake8", "server", "verify")
-SHOWN = ("libcst", "click", "rich", "pathspec", "flake8", "pygls", "pytest")
+SHOWN = ("libcst", "click", "rich", "flake8", "pygls", "pytest")
 # The analysis and the repairs; then what meets the dependencies: command line, formats, plugins.
 TESTS = (
     *("test_fixtures.py", "test_folder_fixtures.py", "test_projects.py", "test_entries.py", "test_cuts.py"),

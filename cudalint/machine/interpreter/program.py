@@ -11,6 +11,9 @@ from cudalint.ir import nodes as ir
 from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.toplevel import Bindings
 
+# Which versions have which default on Linux; one of the two is always so.
+BY_FORK, BY_SERVER = "before Python 3.14", "from Python 3.14"
+
 
 class Program(Protocol):
     """What the machine asks of the project."""
@@ -104,7 +107,7 @@ class Host:
         result: list[tuple[str, str | None]] = []
         mixed = self.lowest < (3, 14) <= self.highest
         if self.lowest < (3, 14):
-            result.append(("fork", "before Python 3.14" if mixed else None))
+            result.append(("fork", BY_FORK if mixed else None))
         if self.highest >= (3, 14):
-            result.append(("forkserver", "from Python 3.14" if mixed else None))
+            result.append(("forkserver", BY_SERVER if mixed else None))
         return result

@@ -14,6 +14,8 @@ from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import NONE, Ref
 
+_SERVER = "fork server"
+
 
 def child_identity(parent: State, start: Start) -> tuple[str, ...]:
     """What distinguishes a child from other processes."""
@@ -92,9 +94,10 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
     poison = _server_poison(machine, parent) if way.method == "forkserver" else None
+    of_server = _server_imports_main(machine, way)
     process = Process(
-        identity=child_identity(parent, start),
-        label=start.label,
+        identity=(*before.identity, _SERVER) if of_server else child_identity(parent, start),
+        label=_SERVER if of_server else start.label,
         is_main=False,
         launch=launch,
         daemon=start.daemon,
@@ -132,10 +135,28 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         if raised.outcome is not None:
             machine.emit(raised.outcome)
     machine.uncaught = saved
-    if _server_imports_main(machine, way):
+    if of_server:
         for current in states:
-            current.process = replace(current.process, contexts=frozenset())
+            current.process = _of_server(current.process, child_identity(current, start), start.label)
     return states[:2]
+
+
+def _of_server(server: Process, identity: tuple[str, ...], label: str) -> Process:
+    """What a fork server that imported main gives a child: what is in memory, and a driver that it must not use."""
+    driver = server.driver
+    return replace(
+        server,
+        identity=identity,
+        label=label,
+        forked=server.forked or driver is not None,
+        driver=None,
+        poison=server.poison if driver is None else driver,
+        asked_by=frozenset(),
+        poisoned_by=server.poisoned_by if driver is None else server.poisoned_by | server.asked_by,
+        initialised=(),
+        contexts=frozenset(),
+        current=(),
+    )
 
 
 def _server_imports_main(machine: Machine, way: Way) -> bool:
@@ -166,7 +187,7 @@ def _set_by_parent(machine: Machine, parent: State, are_bound: bool) -> frozense
 def _server_poison(machine: Machine, parent: State) -> Chain | None:
     """The witness of a query in what the fork server imports for its children."""
     for name, site in machine.preloads:
-        state = State(Process(identity=("forkserver",), label="fork server", is_main=False), {})
+        state = State(Process(identity=("forkserver",), label=_SERVER, is_main=False), {})
         state.stack = machine.chain(parent, site, f"the fork server imports {name}")
         frame = Frame(Ref(("module", site.module)), site.module)
         module = machine.program.module(name)
