@@ -321,7 +321,9 @@ class _Search:
         """
         doubts = [] if (first := self._plain_doubt(attempt)) is None else [first]
         if any(p.proof.starts_afresh for p in attempt.proposals):
-            doubts += spawn_doubts(self._basis, attempt.basis, attempt.texts, self._finding, self._run.charge_steps)
+            doubts += spawn_doubts(
+                self._basis, attempt.basis, attempt.texts, self._finding, self._run.charge_steps, fails=bool(doubts)
+            )
         for beside in (p.beside for p in attempt.proposals if p.beside):
             doubts += self._doubts_in_threads(beside)
         return joined(list(dict.fromkeys(doubts)))

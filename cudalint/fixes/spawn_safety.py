@@ -33,14 +33,21 @@ _SHOWN_AT_PLACE = frozenset(
 _CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
+# So many steps an entry makes at most to show what else stands against a repair that is not safe anyhow.
+MOST_STEPS_OF_REASONS = 1_500
 
 
 def spawn_doubts(
-    before: Basis, after: Basis, changes: Mapping[str, str], finding: Finding, charge: Callable[[int], None]
+    before: Basis,
+    after: Basis,
+    changes: Mapping[str, str],
+    finding: Finding,
+    charge: Callable[[int], None],
+    fails: bool = False,
 ) -> list[str]:
     """Why a change to spawn is not proven, each in words that complete "because"; empty where it is.
 
-    ``charge`` is told the steps that this took.
+    ``charge`` is told the steps that this took. Where the proof ``fails`` anyhow, they are few.
     """
     outcome = before.outcomes[finding]
     fresh = [found for (_, method), found in after.launches.items() if method in _FRESH]
@@ -60,7 +67,7 @@ def spawn_doubts(
             doubts.setdefault(f"{name} is not seen")
         elif asks_for_gpus(module):
             doubts.setdefault("the program may also run without a GPU")
-    proofs = inherited(before, after, changes, finding, charge)
+    proofs = inherited(before, after, changes, finding, charge, MOST_STEPS_OF_REASONS if fails or doubts else None)
     doubts.update(dict.fromkeys(_unlike(after, proofs, Case(finding, outcome, after))))
     return list(doubts)
 

@@ -272,12 +272,17 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
 
 @at_work
 def inherited(
-    before: Basis, after: Basis, changes: Mapping[str, str], about: Finding, charge: Callable[[int], None]
+    before: Basis,
+    after: Basis,
+    changes: Mapping[str, str],
+    about: Finding,
+    charge: Callable[[int], None],
+    at_most: int | None = None,
 ) -> tuple[Inheritance, ...]:
     """The doubts about fresh processes in a changed program, as all entries run it that the changes can matter to.
 
     ``changes`` are the new texts of files by path, ``before`` the program without them; ``charge`` is told the steps
-    that were made.
+    that were made, of which no entry makes more than ``at_most``.
     """
     changed = {before.files.names[path] for path in changes}
     places = _touched(before.files, changes)
@@ -287,7 +292,7 @@ def inherited(
     names = [name for name in candidates(after.files) if name in owners]
     chosen = frozenset(entries)
     left = _left(after, names, chosen)
-    runner = Runner(after.files, host(after.options), after.alone, left, chosen=chosen, proves=True)
+    runner = Runner(after.files, host(after.options), after.alone, left, chosen=chosen, proves=True, at_most=at_most)
 
     def machines() -> Iterator[Machine]:
         for ran in runner.run(names):

@@ -157,6 +157,7 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     proves: bool = False
+    at_most: int | None = None
     maps: bool = False
     kept: EntryResults | None = None
     others: Others | None = None
@@ -538,6 +539,7 @@ class Runner:
             until=self._until,
             watched=self.watched,
             shaped=self.shaped,
+            at_most=self.at_most,
         )
         importer = None if purpose.prepares or self.listens or self.proves or self.maps else self._prepared_imports()
         setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)

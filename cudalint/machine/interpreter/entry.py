@@ -75,7 +75,7 @@ class EntryOptions:
     sent to them does not pickle, for a look at what they do with it. ``listens``: what functions do is recorded.
     ``until``: the processor time of this process at which it ends, finished or not.
     ``watched`` are the statements whose processes are recorded, ``shaped`` the expressions whose values are
-    (``machine/shapes.py``).
+    (``machine/shapes.py``). ``at_most`` are steps, where it matters less what it shows.
     """
 
     in_test: bool = False
@@ -88,10 +88,16 @@ class EntryOptions:
     until: float | None = None
     watched: frozenset[Site] = frozenset()
     shaped: frozenset[Site] = frozenset()
+    at_most: int | None = None
 
     @property
     def most_steps(self) -> int:
         """How many statements the entry may run."""
+        most = self._most_of_its_kind
+        return most if self.at_most is None else min(most, self.at_most)
+
+    @property
+    def _most_of_its_kind(self) -> int:
         match self.purpose:
             case Purpose.PREPARATION:
                 return MOST_PREPARED_STEPS
