@@ -356,7 +356,15 @@ class Iteration(Core):
         if call is None:
             return None
         call.receiver = atom
-        return [(s, self._rounds_of(v, s, site)) for s, v in self.library_call(call)]
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        # What goes through one may make another at the same place, and go through that.
+        again = (Ref(("through", found.site if isinstance(found, LibraryObject) else site)), len(self._active))
+        if again in self._called:
+            return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
+        self._called.append(again)
+        results = self.library_call(call)
+        self._called.pop()
+        return [(s, self._rounds_of(v, s, site)) for s, v in results]
 
     def _rounds_of(self, value: Value, state: State, site: Site) -> list[Value]:
         atom = only(value)
