@@ -36,7 +36,7 @@ error[CUD101]: `work` uses CUDA in a worker that was forked after its parent ini
  2 |     return torch.ones(n, device='cuda')
    |            ---------------------------- uses CUDA
    |
-   = on hardware: the program crashes (NVIDIA H100 80GB HBM3, torch 2.11)
+   = on hardware: the program crashes (NVIDIA H200, torch 2.11)
    = condition: on Linux before Python 3.14
    = fix, with --unsafe-fixes: start the workers by spawn (not safe: it may print its header twice)
    = help: cudalint rule CUD101
