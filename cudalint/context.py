@@ -71,12 +71,15 @@ def leads_to(files: Iterable[Bytes], folders: Iterable[str]) -> bool:
     return bool(names) and any(not names.isdisjoint(_words(file)) for file in files)
 
 
-def programs_lead_to(files: Iterable[Bytes], paths: Iterable[str]) -> bool:
-    """Whether a file that says what it does as a program imports by name what lies at one of some paths."""
+def programs_lead_to(files: Iterable[Bytes], paths: Callable[[], Iterable[str]]) -> bool:
+    """Whether a file that says what it does as a program imports by name what lies at one of some paths.
+
+    ``paths`` is asked where there is such a file: to list a project takes longer than to look into a file.
+    """
     wanted = [words for file in files if _GUARD in file.data and (words := _words(file))]
     if not wanted:
         return False
-    names = {part.removesuffix(".py").encode() for path in paths for part in path.split(os.sep)}
+    names = {part.removesuffix(".py").encode() for path in paths() for part in path.split(os.sep)}
     return any(not names.isdisjoint(words) for words in wanted)
 
 

@@ -293,7 +293,7 @@ class Session:
         root = self._config.root
         if leads_to(files, self._config.extra_paths):
             return True
-        return root is not None and programs_lead_to(files, self.selected((root,)))
+        return root is not None and programs_lead_to(files, lambda: self.selected((root,)))
 
     def _facts(self) -> KnownFacts:
         """What searching the bytes of files shows, such as whether they mention CUDA or processes."""

@@ -21,29 +21,32 @@ def as_slice(bounds: tuple[Value, ...], otherwise: Value) -> Value:
 
 def part(found: Sequence, key: Value) -> Sequence | None:
     """What a slice takes of a sequence; None where the key is none, or the sequence has no parts."""
-    match key:
-        case (Unknown(sym=(kind, *bounds)),) if kind == _SLICE and found.kind in _KINDS:
-            return _between(found, tuple(bounds))
-    return None
+    bounds = _bounds(key) if found.kind in _KINDS else None
+    if bounds is None:
+        return None
+    if found.items is None or found.open:
+        # Which of them, and how many, is not known before either.
+        return found
+    taken = _numbers(bounds)
+    if taken is None:
+        return replace(found, items=None, element=union(found.items))
+    return replace(found, items=found.items[taken])
 
 
 def part_of_text(text: Const, key: Value) -> Value | None:
     """What a slice takes of a text that is known."""
+    bounds = _bounds(key)
+    taken = None if bounds is None else _numbers(bounds)
+    if taken is None or not isinstance(text.value, str | bytes):
+        return None
+    return (Const(text.value[taken]),)
+
+
+def _bounds(key: Value) -> tuple[object, ...] | None:
     match key:
-        case (Unknown(sym=(kind, *bounds)),) if kind == _SLICE and isinstance(text.value, str | bytes):
-            taken = _numbers(tuple(bounds))
-            return None if taken is None else (Const(text.value[taken]),)
+        case (Unknown(sym=(kind, *bounds)),) if kind == _SLICE:
+            return tuple(bounds)
     return None
-
-
-def _between(found: Sequence, bounds: tuple[object, ...]) -> Sequence:
-    taken = _numbers(bounds)
-    if found.items is None or found.open:
-        # Which of them, and how many, is not known before either.
-        return found
-    if taken is None:
-        return replace(found, items=None, element=union(found.items))
-    return replace(found, items=found.items[taken])
 
 
 def _numbers(bounds: tuple[object, ...]) -> slice | None:

@@ -598,16 +598,14 @@ class FileProgram:
         """The programs that another file, or they themselves, start and tell which GPUs they see."""
         if self._given_gpus is None:
             starters: dict[str, set[str]] = defaultdict(set)
-            themselves: set[str] = set()
             for name in self.sources:
                 for program in self.facts(name).programs_with_gpus:
-                    if program == ITSELF:
-                        themselves.add(name)
-                    else:
-                        starters[program.decode("ascii")].add(name)
+                    starters[program.decode("ascii")].add(name)
             stems = {name: os.path.basename(source.path).removesuffix(".py") for name, source in self.sources.items()}
-            by_others = (name for name, stem in stems.items() if starters.get(stem, set()) - {name})
-            self._given_gpus = frozenset(themselves).union(by_others)
+            itself = starters.get(ITSELF.decode("ascii"), set())
+            self._given_gpus = frozenset(
+                n for n, stem in stems.items() if n in itself or starters.get(stem, set()) - {n}
+            )
         return self._given_gpus
 
     def above(self, name: str) -> tuple[str, ...]:

@@ -61,7 +61,6 @@ def pool(machine: Machine, call: Call) -> Results:
         "<context>": context or NONE,
         "<many>": const(count_of(workers_)),
         "<reused>": const(call.get("maxtasksperchild") != const(1)),
-        "<respawns>": const(call.get("maxtasksperchild") not in (None, NONE)),
         "<ends>": const(call.get("maxtasksperchild") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
@@ -200,6 +199,7 @@ def _pool_run(
     single = name in ("submit", "apply", "apply_async")
     several = obj.fields.get("<many>") == TRUE
     reused = obj.fields.get("<reused>", TRUE) == TRUE
+    ends = obj.fields.get("<ends>") == TRUE
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
     chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
     start = Start(
@@ -230,8 +230,8 @@ def _pool_run(
         count=number_of(obj.fields.get("<count>")),
         each=is_length(obj.fields.get("<count>")),
         made=obj.site,
-        renewed=obj.fields.get("<respawns>") == TRUE,
-        ends=obj.fields.get("<ends>") == TRUE,
+        renewed=ends and family == "pool",
+        ends=ends,
         context=context,
         keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),

@@ -82,7 +82,7 @@ def _rows(machine: Machine, call: Call, rank: Value) -> tuple[list[Value], dict[
         given.append(unknown("indices", call.site))
     if constant(call.get("with_rank") or NONE) is True:
         given.append(rank)
-    return given, named_arguments(call.state, call.get(call.text("kwargs", "kwargs")))
+    return given, named_arguments(call.state, call.get(call.text("kwargs")))
 
 
 def _refusal(machine: Machine, call: Call) -> Outcome | None:
