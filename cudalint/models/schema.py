@@ -25,7 +25,7 @@ _TOP = frozenset(
 # What may be said of names in one word.
 TRAITS = frozenset(
     {
-        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
+        "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",

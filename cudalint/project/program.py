@@ -22,7 +22,7 @@ from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.project import deployments
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
-from cudalint.project.imports import ONE_OF_ALL
+from cudalint.project.imports import ALL_BESIDE, ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something
 from cudalint.project.scripts import console_scripts
@@ -38,6 +38,8 @@ MOST_IMPORTED = 24
 MOST_REACHED = 400
 # A text that ends in something unknown may name any module of a package that has so few.
 MOST_WITHIN = 4
+# How many modules a package imports at most that lists its folder.
+MOST_BESIDE = 60
 # A module, a class, a method: what a dotted text may name.
 _MOST_NAMED_WITHIN = 3
 MOST_PLAIN_BYTES = 10_000
@@ -140,6 +142,8 @@ class FileProgram:
     _told: dict[str, int] = field(default_factory=dict)
     _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
     _importers: dict[str, set[str]] | None = None
+    # The modules that lie directly in each package.
+    _within: dict[str, tuple[str, ...]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # How many modules an import may lead to that is run in Python's order; of more, those that do something.
     most_imported: int = MOST_IMPORTED
@@ -184,8 +188,14 @@ class FileProgram:
         return tuple(sorted(one for one in self.sources if one.endswith(f".{name}")))
 
     def submodules(self, package: str) -> tuple[str, ...]:
-        """The modules that lie directly in a package of the project."""
-        return tuple(sorted(one for one in self.sources if one.rpartition(".")[0] == package))
+        """The modules that lie directly in a package of the project, or in a folder without ``__init__.py``."""
+        if self._within is None:
+            homes: dict[str, list[str]] = defaultdict(list)
+            for one in sorted(self.sources):
+                home = one.rpartition(".")[0]
+                homes[home or os.path.join(os.path.dirname(self.layout.paths.get(one, "")), "")].append(one)
+            self._within = {home: tuple(names) for home, names in homes.items()}
+        return self._within.get(package, ())
 
     def modules_below(self, package: str) -> tuple[str, ...]:
         """The modules that lie directly in a package which is called so, wherever it is."""
@@ -668,6 +678,10 @@ class FileProgram:
 
     def _read_imports(self, name: str) -> Iterable[_Import]:
         for found in self.facts(name).imports:
+            if ALL_BESIDE in found.names:
+                beside = self.submodules(name) if self.package(name) == name else ()
+                yield from (_Import(h, found.at_once) for h in beside[:MOST_BESIDE])
+                continue
             named = self._home_of_text if found.is_text else self.resolve
             home = named(name, found.module, found.level)
             if home is None or (found.is_text and home == name):
