@@ -23,7 +23,7 @@ _CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
 _TEXT_IN_PART = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?:\1|[{%])")
-# A package may import all that lies in it: it lists its folder, or hands its name or its folder to what does.
+# It lists its folder, or hands its name or its folder to what does.
 _LISTING = (b"listdir", b"scandir", b"iterdir", b"glob(", b"iter_modules", b"walk_packages", b"os.walk")
 _HANDED = re.compile(
     rb"^[A-Za-z_][\w.]*\([^)\n]*(?:\b__(?:name|package|path|file)__|([\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\1)",
@@ -32,7 +32,7 @@ _HANDED = re.compile(
 # What a server is told to serve: a module, and the application in it.
 _SERVED = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?:\(\))?\1")
 _SERVERS = (b"uvicorn", b"hypercorn", b"granian")
-ONE_OF_ALL, ALL_BESIDE = "*", "**"
+ONE_OF_ALL = "*"
 _BY_TEXT = (b"__main__", *_DYNAMIC, b"_target_", b"import_string")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -43,8 +43,7 @@ class Imported:
     """One import: the module, how many dots stand before it, the names that may be modules in it.
 
     ``at_once`` where importing the file runs it; what stands in a function waits for its call. ``is_text`` where
-    nothing but a text names the module, or something in it; ``ONE_OF_ALL`` is what the text does not show, and
-    ``ALL_BESIDE`` what a package may find in its own folder.
+    nothing but a text names the module, or something in it; ``ONE_OF_ALL`` is what the text does not show.
     """
 
     module: str
@@ -63,6 +62,13 @@ def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
         if found is not None:
             end = found.end()
             yield found
+
+
+def may_import_all_beside(data: bytes) -> bool:
+    """Whether a package may import whatever lies in its folder."""
+    if any(word in data for word in _LISTING) and any(word in data for word in _DYNAMIC):
+        return True
+    return _HANDED.search(data) is not None
 
 
 def imported(data: bytes) -> Iterator[Imported]:
@@ -84,9 +90,6 @@ def imported(data: bytes) -> Iterator[Imported]:
     for found in chain.from_iterable(call.finditer(data) for call in _CALLS):
         name = found["name"].decode("utf-8", "replace")
         yield Imported(name.lstrip("."), len(name) - len(name.lstrip(".")), (), False)
-    lists = any(word in data for word in _LISTING) and any(word in data for word in _DYNAMIC)
-    if lists or _HANDED.search(data):
-        yield Imported("", 1, (ALL_BESIDE,), True)
     if any(word in data for word in _SERVERS):
         served = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _SERVED.finditer(data))
         yield from (Imported(text, 0, (), False, is_text=True) for text in served)

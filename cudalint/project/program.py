@@ -22,7 +22,7 @@ from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.project import deployments
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
-from cudalint.project.imports import ALL_BESIDE, ONE_OF_ALL
+from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something
 from cudalint.project.scripts import console_scripts
@@ -678,10 +678,6 @@ class FileProgram:
 
     def _read_imports(self, name: str) -> Iterable[_Import]:
         for found in self.facts(name).imports:
-            if ALL_BESIDE in found.names:
-                beside = self.submodules(name) if self.package(name) == name else ()
-                yield from (_Import(h, found.at_once) for h in beside[:MOST_BESIDE])
-                continue
             named = self._home_of_text if found.is_text else self.resolve
             home = named(name, found.module, found.level)
             if home is None or (found.is_text and home == name):
@@ -691,6 +687,8 @@ class FileProgram:
             if ONE_OF_ALL in found.names and len(within := self.submodules(home)) <= MOST_WITHIN:
                 homes.extend(within)
             yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
+        if self.package(name) == name and self.facts(name).may_import_all_beside:
+            yield from (_Import(home, at_once=True) for home in self.submodules(name)[:MOST_BESIDE])
 
 
 def shape(text: str, made: Outline) -> Shape:
