@@ -210,8 +210,6 @@ class Process:
 
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
     freezes the visible devices. ``poison`` is the parent's witness in a child that forked after it.
-    ``parent_only_globals`` are those, by module and name, that this fresh process's parent had and no import sets;
-    ``globals_made_by_parent`` those that an import sets and of which its main or its functions had made something else.
     ``dead``: it failed, and that was reported; what it would do afterwards is not judged. ``answering``: what it does
     is one of many requests, of which several come at once.
     """
@@ -264,8 +262,6 @@ class Process:
     joblib_jobs: Value = ()
     siblings: int | None = 1
     answering: bool = False
-    parent_only_globals: frozenset[tuple[str, str]] = frozenset()
-    globals_made_by_parent: frozenset[tuple[str, str]] = frozenset()
     # The libraries whose random numbers it began anew by itself, and what it filled with those of others: for proofs.
     seeded: frozenset[str] = frozenset()
     unseeded: frozenset[str] = frozenset()

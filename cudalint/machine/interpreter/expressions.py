@@ -73,8 +73,7 @@ class Expressions(Core):
 
     def _of_main(self, node: ir.Name, value: Value, state: State, frame: Frame) -> Results:
         """What a name stands for that None is not enough for: a fresh process lacks what main made of it."""
-        names = state.process.globals_made_by_parent
-        if not names or value != NONE or (frame.module, node.id) not in names:
+        if value != NONE or not self.parents:
             return [(state, value)]
         scope: Ref | None = frame.scope
         while scope is not None and isinstance(found := state.get(scope), Scope) and found.kind != "module":

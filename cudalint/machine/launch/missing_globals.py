@@ -23,8 +23,8 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
     launch = _fresh_launch(machine, state)
     if launch is None:
         return [(state, value)]
-    lacking = state.process.parent_only_globals if found is None else state.process.globals_made_by_parent
-    if machine.record.cut is not None or (frame.module, name) not in lacking:
+    is_lacking = _was_set_by_parent(machine, name, state, frame, is_bound=found is not None)
+    if machine.record.cut is not None or not is_lacking:
         return [(state, value)]
     for atom in machine.lookup(STAR, state, frame.scope) or ():
         if isinstance(atom, Lib):
@@ -62,6 +62,17 @@ def _fresh_launch(machine: Machine, state: State) -> Launch | None:
     launch = state.process.launch
     fresh = launch is not None and launch.method in ("spawn", "forkserver")
     return launch if fresh and machine.options.uses_gpu and not state.process.dead else None
+
+
+def _was_set_by_parent(machine: Machine, name: str, state: State, frame: Frame, *, is_bound: bool) -> bool:
+    """Whether main or functions of the parent had set a global, which an import binds as well or does not."""
+    parent = machine.parents.get(state.process.identity)
+    scope = None if parent is None else parent.get(Ref(("module", frame.module)))
+    if not isinstance(scope, Scope) or name not in scope.variables:
+        return False
+    if machine.program.set_by_main(frame.module, machine.main).get(name) is not is_bound:
+        return False
+    return not (is_bound and NONE[0] in scope.variables[name])
 
 
 def _held(state: State, owner: Ref | None, key: Hashable) -> Value | None:
