@@ -195,7 +195,7 @@ DOES = frozenset(
         "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
-        "starmap", "stop", "str.method", "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
+        "starmap", "exit", "stop", "str.method", "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
         "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.cancel", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",

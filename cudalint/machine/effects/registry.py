@@ -84,6 +84,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "nothing": plain.nothing,
     "identity": plain.identity,
     "stop": plain.stop,
+    "exit": endings.exits,
     "control": plain.control,
     "tests.run": plain.run_tests,
     "partial": callables.partial,

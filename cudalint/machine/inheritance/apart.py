@@ -93,7 +93,7 @@ class Apart:
         return self._of_any([left]) if op in _KEEPS_APART and constant[1] else _SHARED
 
     def _of_workers(self, parts: tuple[Hashable, ...]) -> list[Hashable]:
-        """A part of what workers gave: what it was where they made it. What they were sent themselves is not followed."""
+        """A part of what workers gave: what it was where they made it. What they were sent is not followed."""
         if not self._given or self._is_at_workers:
             return [_SHARED]
         self._is_at_workers = True

@@ -577,7 +577,7 @@ def _most_rounds(node: ir.Comprehension) -> int:
 
 
 def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: bool) -> Dict:
-    """What a comprehension of a dict gives: where it may hold more than was seen, what is known of single keys stays."""
+    """What a comprehension of a dict gives: where it may hold more, what is known of single keys stays."""
     items: dict[Hashable, Value] = {}
     for key, value in zip(keys, values, strict=False):
         found = constant(key)

@@ -348,7 +348,7 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, 
 
 
 def _type_asked(machine: Machine, tensor: Tensor, name: str) -> str:
-    """The type that is asked for this name: what an object keeps is a tensor where it is asked for what only these have."""
+    """The type that is asked for this name: what an object keeps, as a tensor, if tensors have it."""
     if tensor.type != STATE:
         return tensor.type
     library = machine.library
