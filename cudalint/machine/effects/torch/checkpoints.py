@@ -25,8 +25,9 @@ def save(machine: Machine, call: Call) -> Results:
     found = list(carried(value, call.state, Pickler.NAMES))
     if place is not None:
         on_gpu = any(one.certain for one in found)
-        for known in filter(None, (place, _series(place))):
-            machine.saved[known] = machine.saved.get(known, True) and on_gpu
+        for known in (place, _series(place)):
+            if known is not None:
+                machine.saved[known] = machine.saved.get(known, True) and on_gpu
         if not on_gpu:
             machine.loaded.pop(place, None)
         elif machine.saved[place] and has_own_gpu(call.state.process):
