@@ -151,7 +151,7 @@ DOES = frozenset(
         "django.as-view", "django.include", "django.manage", "django.request", "django.route", "django.setup",
         "django.task", "django.view",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
-        "dataclass.field", "dataclass.replace", "dataset.item", "dataset.part",
+        "dataclass.field", "dataclass.fields", "dataclass.replace", "dataset.item", "dataset.part",
         "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.from-generator", "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",

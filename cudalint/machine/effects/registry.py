@@ -179,6 +179,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "default.enter": devices.default_enter,
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
+    "dataclass.fields": records.fields,
     "dataclass.replace": records.changed,
     "namespace": records.namespace,
     "namedtuple": records.named_tuple,
@@ -531,4 +532,5 @@ class LibraryEffects:
         ranks.ends(machine, state)
         lending.ends(machine, state)
         endings.ends(machine, state)
+        signals.ends(machine, state)
         environment.ends(machine, state)
