@@ -199,7 +199,7 @@ DOES = frozenset(
         "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.cancel", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
-        "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
+        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

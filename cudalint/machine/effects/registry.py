@@ -69,6 +69,7 @@ from cudalint.machine.effects.stdlib import (
     records,
     signals,
     texts,
+    trees,
 )
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, samplers, spawn
 from cudalint.machine.frame import Call, Frame, Results
@@ -85,6 +86,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "identity": plain.identity,
     "stop": plain.stop,
     "exit": endings.exits,
+    "tree.map": trees.tree_map,
     "control": plain.control,
     "tests.run": plain.run_tests,
     "partial": callables.partial,
