@@ -42,6 +42,8 @@ _Name = TypeVar("_Name", bound=Hashable)
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     """``left op right``; an unknown result keeps one identity per pair of operands."""
     one, two = only(left), only(right)
+    if op in ("==", "!=") and isinstance(one, Dev) and isinstance(two, Dev) and one.kind != two.kind:
+        return const(op == "!=")
     if isinstance(one, Dev) and isinstance(two, Const):
         one = Const(device_text(one))
     if isinstance(one, Rank) and isinstance(two, Rank) and one.process and two.process and op in ("==", "is"):
@@ -453,7 +455,7 @@ def _remember(made: Sequence | Dict, key: Value, value: Value) -> None:
 def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]:
     """Settings of which any may be another one, since one was set whose name is not known.
 
-    Functions and objects are hardly ever set anew like that.
+    Functions and objects are hardly ever set anew like that; arrays are where all of them move.
     """
     atom = only(key)
     if not isinstance(atom, Unknown):
@@ -465,7 +467,7 @@ def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]
 
 
 def _is_setting(name: Hashable, value: Value) -> bool:
-    return isinstance(name, str) and all(isinstance(atom, Const | Dev) for atom in value)
+    return isinstance(name, str) and all(isinstance(atom, Const | Dev | Tensor) for atom in value)
 
 
 def without_key(found: Dict, key: Value) -> Dict:

@@ -151,7 +151,7 @@ DOES = frozenset(
         "django.as-view", "django.include", "django.manage", "django.request", "django.route", "django.setup",
         "django.task", "django.view",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
-        "dataclass.field", "dataclass.replace", "dataset.item", "dataset.part",
+        "dataclass.field", "dataclass.fields", "dataclass.replace", "dataset.item", "dataset.part",
         "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.from-generator", "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
@@ -195,11 +195,11 @@ DOES = frozenset(
         "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
-        "starmap", "stop", "str.method", "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
+        "starmap", "exit", "stop", "str.method", "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
         "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.cancel", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
-        "trainer.strategy", "transformers.arguments", "transformers.train", "transformers.trainer",
+        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
         "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

@@ -69,6 +69,7 @@ from cudalint.machine.effects.stdlib import (
     records,
     signals,
     texts,
+    trees,
 )
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, samplers, spawn
 from cudalint.machine.frame import Call, Frame, Results
@@ -84,6 +85,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "nothing": plain.nothing,
     "identity": plain.identity,
     "stop": plain.stop,
+    "exit": endings.exits,
+    "tree.map": trees.tree_map,
     "control": plain.control,
     "tests.run": plain.run_tests,
     "partial": callables.partial,
@@ -178,6 +181,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "default.enter": devices.default_enter,
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
+    "dataclass.fields": records.fields,
     "dataclass.replace": records.changed,
     "namespace": records.namespace,
     "namedtuple": records.named_tuple,
@@ -530,4 +534,5 @@ class LibraryEffects:
         ranks.ends(machine, state)
         lending.ends(machine, state)
         endings.ends(machine, state)
+        signals.ends(machine, state)
         environment.ends(machine, state)

@@ -466,6 +466,7 @@ class Calls(Core):
             element = union(inner.yields)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
+        self.yielded = tuple(inner.yields)
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
         collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
         return results if function.is_generator or inner.yields else self.joined_results(results)

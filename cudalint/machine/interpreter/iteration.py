@@ -11,7 +11,7 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine import enums, mappings, questions, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Frame, Raised, Results
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key, of_key
@@ -46,6 +46,8 @@ MOST_ITEMS = 3
 MOST_STEPS = 12
 # The steps of a short round.
 MOST_OF_ROUND = 3
+# How many items of a dict are copied one by one.
+_MOST_COPIED = 64
 
 
 @room
@@ -238,8 +240,11 @@ class Iteration(Core):
         message = f"runs the generator {name}()" if around is None else f"enters {name}()"
         message = f"awaits {name}()" if closure.function.is_async and not closure.function.is_generator else message
         results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around, sent)
+        rows = self.yielded if around is None and len(results) == 1 and _yields_in_order(closure.function.body) else ()
         for after, element in results:
-            after.store(ref, Sequence("iterator", None, element))
+            # More alternatives than a value keeps are gone with the call.
+            is_row = len(rows) > 1 and all(set(row) <= set(element) for row in rows)
+            after.store(ref, Sequence("iterator", rows if is_row else None, element, is_row))
         return results
 
     def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
@@ -341,7 +346,10 @@ class Iteration(Core):
                 keys: list[Value] = [of_key(k) for k in found.items]
                 return [(state, _few_rounds(keys, most) if found.exact else [*keys[:1], unknown("key", site)])]
             if isinstance(found, Generator):
-                return [(s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)]
+                return [
+                    (s, _rows_of(s.get(atom), v or unknown("each", site)))
+                    for s, v in self.consume(atom, found, state, frame)
+                ]
             if isinstance(found, Instance):
                 return self._iterate_instance(atom, found, state, frame, site)
             if isinstance(found, Class) and found.members:
@@ -462,15 +470,8 @@ class Iteration(Core):
         results: Results = []
         for after in self.joined(states):
             if node.kind == "dict":
-                items: dict[Hashable, Value] = {}
-                known = exact
-                for key, value in zip(keys, produced, strict=False):
-                    found = constant(as_key(key, after))
-                    if found is ...:
-                        known = False
-                    else:
-                        items[found] = value
-                made_map = Dict(items if known else {}, () if known else union(produced), known)
+                is_one_loop = len(node.generators) == 1
+                made_map = _mapping([as_key(key, after) for key in keys], produced, exact, is_one_loop)
                 results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
                 continue
             kind = "iterator" if node.kind == "generator" else node.kind
@@ -505,7 +506,7 @@ class Iteration(Core):
         for current, iterable in self.eval(clause.iter, state, frame):
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
-            for after, rounds in self.iterate(iterable, current, frame, site):
+            for after, rounds in self.iterate(iterable, current, frame, site, _most_rounds(node)):
                 exact = exact and known is not None and len(known) == len(rounds)
                 ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys)
                 exact = exact and sure
@@ -534,14 +535,19 @@ class Iteration(Core):
                 self.begins_round(current)
                 ready = self.assign(clause.target, value, current, frame, node.ordinal)
                 kept: list[State] = []
+                made, is_let_through = len(keys), True
                 for test in clause.tests:
                     sides = [self.branch(test, r, frame) for r in ready]
-                    sure = sure and not any(yes and no for yes, no in sides)
+                    is_let_through = is_let_through and not any(yes and no for yes, no in sides)
                     ready = [s for yes, _ in sides for s in yes]
                     kept.extend(s for _, no in sides for s in no)
+                sure = sure and is_let_through
                 following.extend(kept if sure else ())
                 for one in ready:
                     following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
+                if not is_let_through:
+                    # What is under such a key may not be there.
+                    keys[made:] = [()] * (len(keys) - made)
             states = self.joined(following) or states
         for current in states:
             current.second_round = was_second
@@ -576,6 +582,53 @@ class Iteration(Core):
         for current in after:
             current.stack = before
         return [(current, NONE) for current in after]
+
+
+def _most_rounds(node: ir.Comprehension) -> int:
+    """A dict that is copied, or some of its items, is gone through item by item."""
+    is_copy = node.kind == "dict" and isinstance(node.key, ir.Name) and isinstance(node.element, ir.Name)
+    return _MOST_COPIED if is_copy else MOST_ITEMS
+
+
+def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: bool) -> Dict:
+    """What a comprehension of a dict gives: where it may hold more, what is known of single keys stays."""
+    items: dict[Hashable, Value] = {}
+    for key, value in zip(keys, values, strict=False):
+        found = constant(key)
+        if found is ...:
+            exact = False
+        else:
+            items[found] = value if exact else union([items.get(found, ()), value])
+    if exact:
+        return Dict(items)
+    return Dict(items if is_one_loop else {}, union(values), exact=False)
+
+
+def _rows_of(iterator: Object | None, element: Value) -> list[Value]:
+    """The rounds over what a generator gave: one after the other where their order is known."""
+    if isinstance(iterator, Sequence) and iterator.items:
+        return list(iterator.items)
+    return [element, element]
+
+
+def _yields_in_order(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether a generator yields in an order that nothing decides but its loops."""
+    for statement in body:
+        inner = tuple(inner_statements(statement))
+        if isinstance(statement, ir.For | ir.While | ir.With):
+            if not _yields_in_order(inner):
+                return False
+        elif _yields(inner) or (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield)):
+            return False
+    return True
+
+
+def _yields(body: tuple[ir.Stmt, ...]) -> bool:
+    return any(
+        (isinstance(statement, ir.ExprStmt | ir.Assign) and isinstance(statement.value, ir.Yield))
+        or _yields(tuple(inner_statements(statement)))
+        for statement in body
+    )
 
 
 def _waiting(ref: Ref) -> Ref:
@@ -670,7 +723,7 @@ def _at_turn(turn: int, rounds: list[Value], state: State, site: Site) -> Value:
 
 def _few_rounds(items: list[Value], most: int = MOST_ITEMS) -> list[Value]:
     """The first item, then all the others at once; few, and steps of a program, come one after the other."""
-    most = MOST_STEPS if all(_is_step(item) for item in items) else most
+    most = max(most, MOST_STEPS) if all(_is_step(item) for item in items) else most
     return items if len(items) <= most else [items[0], union(items[1:])]
 
 
