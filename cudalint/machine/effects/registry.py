@@ -35,7 +35,7 @@ from cudalint.machine.effects.frameworks import (
     sessions,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, cuda, current, devices, guesses, queries
+from cudalint.machine.effects.gpu import arrays, choices, cuda, current, defaults, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import (
     celery,
@@ -175,6 +175,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.init": modules.module_base,
     "module.data": modules.module_data,
     "module.child": modules.module_child,
+    "default-cpu.enter": defaults.framework_enter,
+    "default-cpu.exit": defaults.framework_exit,
+    "default-cpu.set": defaults.framework_setting,
     "default.enter": devices.default_enter,
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
