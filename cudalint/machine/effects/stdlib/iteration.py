@@ -92,7 +92,7 @@ def zip_(machine: Machine, call: Call) -> Results:
 def repeat(machine: Machine, call: Call) -> Results:
     """``itertools.repeat(x)``: one value again and again."""
     value = call.get("object") or unknown("repeat", call.site)
-    made = Sequence("iterator", None, value)
+    made = Sequence("repeat", None, value)
     return [(call.state, (call.state.new(("repeat", call.site), made),))]
 
 
