@@ -122,7 +122,7 @@ def tensors_in(values: Iterable[Value], state: State, depth: int = 0) -> list[At
 
 
 def host_arrays_in(values: Iterable[Value], state: State, framework: str, depth: int = 0) -> Iterator[Tensor]:
-    """Arrays of a framework that lie on the CPU, among some values and in the lists, tuples and dicts that these are."""
+    """Arrays of a framework that lie on the CPU, among some values and in the containers that these are."""
     for value in values:
         for atom in value:
             if isinstance(atom, Tensor) and atom.framework == framework and not atom.device.is_gpu:

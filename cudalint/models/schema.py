@@ -168,7 +168,7 @@ DOES = frozenset(
         "filter",
         "fabric", "fabric.device", "fabric.launch",
         "first-argument", "flags", "flags.define", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
-        "generate", "generator.method", "getattr", "gpu",
+        "generate", "generator.enter", "generator.method", "getattr", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",

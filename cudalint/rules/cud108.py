@@ -12,7 +12,8 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
   pools and executors are pickled under any start method);
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets, or finds None where main or its functions made something else of it;
-- reads an item of a dict, or an attribute of a class, that only the main program put there, or finds None there;
+- reads an item of a dict, or an attribute of a class or of an object of a module, that only the main program put there,
+  or finds None there;
 - is given a lock or a queue that another context made, for instance the default fork context.
 
 ## Why it is bad

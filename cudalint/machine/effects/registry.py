@@ -72,6 +72,7 @@ from cudalint.machine.effects.stdlib import (
 )
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, samplers, spawn
 from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import lending, missing_globals
 from cudalint.machine.state import State
@@ -146,6 +147,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "list.init": containers.list_init,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
+    "generator.enter": iteration.generator_enter,
     "generator.method": iteration.generator_method,
     "argparse.parser": options.parser,
     "argparse.add": options.add_argument,
@@ -507,6 +509,10 @@ class LibraryEffects:
         self, machine: Machine, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site
     ) -> Results | None:
         """An object lacks an item or attribute, or holds None there."""
+        is_object = isinstance(state.get(owner), Instance) and isinstance(key, str)
+        if is_object and attributes.has(machine, owner, str(key), state) is None:
+            # Its class sets attributes whose names are not seen.
+            return None
         return missing_globals.missing_part(machine, owner, key, state, frame, site)
 
     def served(self, machine: Machine, state: State, module: str) -> None:

@@ -9,7 +9,16 @@ from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
-from cudalint.machine.launch.crossing import RUNNING, SENT_ON, Carried, Pickler, as_called, carried, pickles_itself, visited
+from cudalint.machine.launch.crossing import (
+    RUNNING,
+    SENT_ON,
+    Carried,
+    Pickler,
+    as_called,
+    carried,
+    pickles_itself,
+    visited,
+)
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of

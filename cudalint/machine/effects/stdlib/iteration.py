@@ -359,6 +359,12 @@ def iter_(machine: Machine, call: Call) -> Results:
     return results
 
 
+def generator_enter(machine: Machine, call: Call) -> Results:
+    """``manager.__enter__()``: a generator up to where it yields."""
+    manager = () if call.receiver is None else (call.receiver,)
+    return machine.enter(manager, call.state, call.frame, call.site)
+
+
 def generator_method(machine: Machine, call: Call) -> Results:
     """``generator.send`` and ``__next__``."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
