@@ -136,7 +136,7 @@ DOES = frozenset(
         "heap.push", "heap.pop",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
-        "builtins.contains", "cache", "call",
+        "buffer", "buffer.contents", "builtins.contains", "cache", "call",
         "at-exit", "sampler.listed", "fork.hooks", "backward",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",

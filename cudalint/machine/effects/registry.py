@@ -52,6 +52,7 @@ from cudalint.machine.effects.servers import (
 )
 from cudalint.machine.effects.stdlib import (
     attributes,
+    buffers,
     builtins,
     callables,
     containers,
@@ -147,6 +148,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "list.init": containers.list_init,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
+    "buffer": buffers.buffer,
+    "buffer.contents": buffers.contents,
     "generator.enter": iteration.generator_enter,
     "generator.method": iteration.generator_method,
     "argparse.parser": options.parser,
