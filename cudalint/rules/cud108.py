@@ -9,7 +9,8 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
 - is a function or needs a class that a cell of a notebook defines: the main module of a kernel has no file, and the
   worker's is another one, in which nothing is defined;
 - is given a generator or a coroutine, which is a function that goes on where it stands and cannot be pickled (tasks of
-  pools and executors are pickled under any start method);
+  pools and executors are pickled under any start method), or an object that holds a lock of `threading`, an open file or
+  another resource of its process;
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets, or finds None where main or its functions made something else of it;
 - reads an item of a dict, or an attribute of a class or of an object of a module, that only the main program put there,

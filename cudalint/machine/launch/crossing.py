@@ -131,17 +131,10 @@ def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
                 return Carried(atom, "unpicklable", found.origin, certain)
             if isinstance(found, LibraryObject) and "<lock>" in found.fields:
                 return Carried(atom, "lock", found.origin, certain)
-            running = what_runs(found, state)
-            if running is not None:
-                return Carried(atom, running, None, certain)
             placed = placed_tensor(atom, state)
             if placed is not None:
                 return Carried(atom, "model", placed.origin, certain, memory=placed)
     return None
-
-
-# What no pickler takes, as it is a function that has begun, or waits to.
-RUNNING = frozenset({"a generator", "a coroutine"})
 
 
 def what_runs(found: Object | None, state: State) -> str | None:
