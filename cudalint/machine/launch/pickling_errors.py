@@ -59,8 +59,8 @@ def _refused(machine: Machine, state: State, start: Start, way: Way, values: lis
     if not machine.options.uses_gpu:
         return None
     seen = (one for value in values for one in never_pickled(machine, value, state))
-    # A pool pickles what it hands to a forked worker, too; but with a lock it fails wherever it runs. dill and others have
-    # ways to send locks and files.
+    # A pool pickles what it hands to a forked worker, too; but with a lock it fails wherever it runs. dill and others
+    # have ways to send locks and files.
     strict = way.method in FRESH and start.pickler is Pickler.NAMES
     found = next((one for one in seen if one.runs or strict), None)
     if found is None:
