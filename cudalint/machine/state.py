@@ -259,6 +259,8 @@ class Process:
     pending: tuple[Pending, ...] = ()
     loans: frozenset[Loan] = frozenset()
     hidden: frozenset[str] = frozenset()
+    # The frameworks that compute on the CPU where nothing names a device.
+    on_cpu: frozenset[str] = frozenset()
     visible_choice: Value = ()
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
