@@ -26,11 +26,11 @@ _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
         Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED, Why.ARRIVES,
-        Why.FAILS, Why.DESCRIPTOR,
+        Why.FAILS, Why.DESCRIPTOR, Why.ASKED_FOR,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
-_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR})
+_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR, Why.ASKED_FOR})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 # So many steps an entry makes at most to show what else stands against a repair that is not safe anyhow.
@@ -228,6 +228,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "the code does not show what runs before the launch"
         case Why.LENDS:
             return "what the workers give lies in GPU memory of theirs, which it outlives where it is kept"
+        case Why.ASKED_FOR:
+            return f"`{name}` gives tensors on the CPU, which can be taken only while the worker that gives them lives"
         case Why.IN_SHARED_MEMORY:
             return "tensors on the CPU that a process is given are copied by a fork and shared with a fresh process"
         case Why.STOPPED:

@@ -54,6 +54,7 @@ class Why(Enum):
     TESTED = "the program is a test, beside others"
     ASSUMED = "what comes before the launch is not seen"
     LENDS = "what the worker gives back lies in GPU memory that ends with it"
+    ASKED_FOR = "tensors on the CPU are asked for where they are taken, of a worker that may have ended by then"
     IN_SHARED_MEMORY = "what is handed over is copied by a fork, and shared with a fresh process"
     STOPPED = "the worker was not seen to run"
 

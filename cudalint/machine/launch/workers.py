@@ -241,6 +241,9 @@ def _producer_ends(machine: Machine, child: State, start: Start) -> None:
     for sent in child.process.pending:
         ends = start.family in ("process", "spawn", "fork")
         is_dismissed = ends and questions.was_told_no(child.facts, sent.channel)
+        if not sent.on_gpu:
+            machine.leaves_unsent(sent.site, child)
+            continue
         ends = ends and not is_dismissed
         machine.emit(
             outcome_of(
