@@ -395,6 +395,8 @@ class Names(Submodules):
                 if isinstance(atom, Ref) and isinstance(found := state.get(atom), Closure | Class):
                     name = found.name if isinstance(found, Class) else found.function.name
                     self._asked.setdefault(Doubt(Why.NAME, f"{name}.{attr}", site))
+        elif any(isinstance(a, Lib) and self.library.traits.has(f"{a.path}.{attr}", "of-workers") for a in owner):
+            self._asked.setdefault(Doubt(Why.REPLACED, "", site))
         elif attr == "__class__" and any(not isinstance(a, Ref) or not _is_instance(a, state) for a in owner):
             # A module of another class has properties, which are not followed.
             self._asked.setdefault(Doubt(Why.STORES, "", site))
