@@ -161,8 +161,14 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
 def _executor(view: View, call: cst.Call, launch: Launched) -> list[Change]:
     if launch.keyword == "start_method":
         return view.with_keyword(call, launch.keyword, '"spawn"')
+    by_position = [a for a in call.args if a.keyword is None and a.star != "**"]
+    if any(argument.star for argument in by_position):
+        return []  # What of these is the context, if any, only their length tells.
     context = imports.member(view, _home(view, call, launch), "get_context", call)
-    return [*view.with_keyword(call, launch.keyword, f'{context.text}("spawn")'), *context.changes]
+    spelled = f'{context.text}("spawn")'
+    if len(by_position) > launch.place > 0:
+        return [view.replace_whole(by_position[launch.place].value, spelled), *context.changes]
+    return [*view.with_keyword(call, launch.keyword, spelled), *context.changes]
 
 
 def _home(view: View, call: cst.Call, launch: Launched) -> str:

@@ -146,6 +146,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
+        place=start.place,
         ends=start.ends,
         refused=held if fresh else None,
         held=held,
