@@ -10,8 +10,8 @@ import click
 
 from cudalint import __version__, config
 from cudalint.config import ConfigError
-from cudalint.disk import words
 from cudalint.discovery import NotFound
+from cudalint.disk import words
 from cudalint.hosts import commands, streams
 from cudalint.hosts.exits import Exit
 from cudalint.hosts.usage import describe
