@@ -457,6 +457,12 @@ class Attributes(Core):
                 nothing = unknown("item", site, atom.address)
                 return [(after, value or nothing) for after, value in picked(found, key, state)]
             if isinstance(found, Sequence):
+                place = only(key)
+                if isinstance(place, Tensor) and place.device.is_gpu:
+                    # An array that stands for a number is read.
+                    read = self._tensor_data(place, "the index of a list", state, frame, site)
+                    nothing = unknown("item", site, atom.address)
+                    return [(after, operators.item(found, nothing) or nothing) for after, _ in read]
                 taken = part(found, key)
                 if taken is not None:
                     return [(state, (state.new(("slice", site), taken),))]
