@@ -393,6 +393,17 @@ def test_a_file_that_appears_elsewhere_in_the_project_is_seen(project: Path, sto
     assert [finding.code for finding in session.check([helper]).findings] == ["CUD101"]
 
 
+def test_a_module_that_appears_in_a_folder_which_a_program_lists_is_seen(project: Path, store: Store) -> None:
+    session = Session(config.load([str(project)]), store)
+    main = project / "train.py"
+    finding = "    for file in os.listdir('steps'):\n        importlib.import_module('.'.join(['steps', file[:-3]]))\n"
+    write(main, MAIN.replace("import helper", "import importlib\nimport os").replace("    helper.warm_up()\n", finding))
+    write(project / "steps" / "quiet.py", QUIET)
+    assert session.check([str(main)]).findings == ()
+    write(project / "steps" / "first.py", HELPER + "\n\nwarm_up()\n")
+    assert [finding.code for finding in session.check([str(main)]).findings] == ["CUD101"]
+
+
 def test_commands_of_the_project_count_too(project: Path, store: Store) -> None:
     write(project / "train.py", MAIN.replace('if __name__ == "__main__":', "def run():"))
     check(project, store)

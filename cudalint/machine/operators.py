@@ -349,13 +349,20 @@ def item(found: Sequence | Dict, key: Value) -> Value:
     if found.items is not None:
         if isinstance(wanted, int) and not found.open and -len(found.items) <= wanted < len(found.items):
             return found.items[wanted]
-        if found.open and found.items and wanted == 0 and not isinstance(wanted, bool) and found.kind != "set":
-            return found.items[0]
+        if found.open and found.items and type(wanted) is int and found.kind != "set":
+            return _of_longer(found.items, wanted)
         if found.open and isinstance(rank, Unknown) and (turn := _turn(rank)) is not None:
             later = None if turn < len(found.items) else _of_rank(list(found.items), Rank("each"))
             return (later,) if later is not None else union(found.items[turn : turn + 1] or found.items)
         return union(found.items)
     return found.element
+
+
+def _of_longer(items: tuple[Value, ...], at: int) -> Value:
+    """An item of a list of which the first ones are known, and that others like the last of these may follow."""
+    if at < 0:
+        return items[-1]
+    return items[0] if at == 0 else union(items[1:] or items)
 
 
 def _turn(key: Unknown) -> int | None:

@@ -138,12 +138,16 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """GPU memory that this process put on a channel, made at ``channel``, since it last waited for another."""
+    """Memory that this process put on a channel, made at ``channel``, since it last waited for another.
+
+    It lies on a GPU; what lies elsewhere is noted for proofs alone.
+    """
 
     site: Site
     where: Chain
     sent_by: str
     channel: Site
+    on_gpu: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,8 +214,6 @@ class Process:
 
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
     freezes the visible devices. ``poison`` is the parent's witness in a child that forked after it.
-    ``parent_only_globals`` are those, by module and name, that this fresh process's parent had and no import sets;
-    ``globals_made_by_parent`` those that an import sets and of which its main or its functions had made something else.
     ``dead``: it failed, and that was reported; what it would do afterwards is not judged. ``answering``: what it does
     is one of many requests, of which several come at once.
     """
@@ -261,19 +263,21 @@ class Process:
     pending: tuple[Pending, ...] = ()
     loans: frozenset[Loan] = frozenset()
     hidden: frozenset[str] = frozenset()
+    # The frameworks that compute on the CPU where nothing names a device.
+    on_cpu: frozenset[str] = frozenset()
     visible_choice: Value = ()
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
     siblings: int | None = 1
     answering: bool = False
-    parent_only_globals: frozenset[tuple[str, str]] = frozenset()
-    globals_made_by_parent: frozenset[tuple[str, str]] = frozenset()
     # The libraries whose random numbers it began anew by itself, and what it filled with those of others: for proofs.
     seeded: frozenset[str] = frozenset()
     unseeded: frozenset[str] = frozenset()
     # The workers that go on beside it, and whether it has sent something to another process: for proofs, too.
     beside: frozenset[Beside] = frozenset()
     has_sent: bool = False
+    # Whether torch was told here to share memory by names of files: for proofs, too.
+    shares_by_name: bool = False
     # What earlier tasks of this worker have set in it, and this one: for proofs, too.
     left: frozenset[Setting] = frozenset()
     set_now: frozenset[Setting] = frozenset()

@@ -25,7 +25,7 @@ _TOP = frozenset(
 # What may be said of names in one word.
 TRAITS = frozenset(
     {
-        "tells-time", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
+        "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
@@ -33,7 +33,8 @@ TRAITS = frozenset(
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "as-they-come", "keeps-order",
-        "calls-when-ready", "gives-earlier", "restores", "keeps-some",
+        "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
+        "keeps-file", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure",
     }
 )  # fmt: skip
@@ -136,7 +137,7 @@ DOES = frozenset(
         "heap.push", "heap.pop",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
-        "builtins.contains", "cache", "call",
+        "buffer", "buffer.contents", "builtins.contains", "cache", "call",
         "at-exit", "sampler.listed", "fork.hooks", "backward",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
@@ -154,7 +155,8 @@ DOES = frozenset(
         "dataclass.field", "dataclass.fields", "dataclass.replace", "dataset.item", "dataset.part",
         "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.from-generator", "dataset.with-format", "dataset.with-transform",
-        "decorator", "default-device", "default.enter", "default.exit", "defaultdict", "delayed", "delayed.task",
+        "decorator", "default-device", "default.enter", "default.exit",
+        "default-cpu.enter", "default-cpu.exit", "default-cpu.set", "defaultdict", "delayed", "delayed.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings", "environ.update",
@@ -167,7 +169,7 @@ DOES = frozenset(
         "filter",
         "fabric", "fabric.device", "fabric.launch",
         "first-argument", "flags", "flags.define", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
-        "generate", "generator.method", "getattr", "gpu",
+        "generate", "generator.enter", "generator.method", "getattr", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
         "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from cudalint import fingerprint
-from cudalint.project.imports import Imported, imported
+from cudalint.project.imports import Imported, imported, may_import_all_beside
 from cudalint.project.markers import (
     Lexicon,
     Text,
@@ -221,6 +221,11 @@ class FileFacts:
         """The import statements of the file, its ``import_module`` calls, and its texts that may name modules."""
         rows = self._asked("imports", lambda: [astuple(found) for found in imported(self.data)])
         return tuple(Imported(module, level, tuple(names), *rest) for module, level, names, *rest in rows)
+
+    @property
+    def may_import_all_beside(self) -> bool:
+        """Whether the file, which is that of a package, may import whatever lies in its folder."""
+        return bool(self._asked("beside", lambda: may_import_all_beside(self.data)))
 
     @property
     def calls_at_top(self) -> TopCalls:

@@ -16,17 +16,24 @@ _STATEMENT = re.compile(
     re.MULTILINE,
 )
 _WORD = re.compile(rb"import\b")
+_DYNAMIC = (b"import_module", b"__import__")
 # Each begins with a word that is looked for as such: an alternative would be tried at every byte.
-_CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word in (b"import_module", b"__import__"))
+_CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word in _DYNAMIC)
 # A dotted text may name a module, or what one defines, where a program imports by such texts or is told what to run.
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
-_TEXT_IN_PART = re.compile(rb"\bf([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.\{")
+_TEXT_IN_PART = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?:\1|[{%])")
+# It lists its folder, or hands its name or its folder to what does.
+_LISTING = (b"listdir", b"scandir", b"iterdir", b"glob(", b"iter_modules", b"walk_packages", b"os.walk")
+_HANDED = re.compile(
+    rb"^[A-Za-z_][\w.]*\([^)\n]*(?:\b__(?:name|package|path|file)__|([\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\1)",
+    re.MULTILINE,
+)
 # What a server is told to serve: a module, and the application in it.
 _SERVED = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?:\(\))?\1")
 _SERVERS = (b"uvicorn", b"hypercorn", b"granian")
 ONE_OF_ALL = "*"
-_BY_TEXT = (b"__main__", b"import_module", b"__import__", b"_target_", b"import_string")
+_BY_TEXT = (b"__main__", *_DYNAMIC, b"_target_", b"import_string")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
 
@@ -55,6 +62,13 @@ def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
         if found is not None:
             end = found.end()
             yield found
+
+
+def may_import_all_beside(data: bytes) -> bool:
+    """Whether a package may import whatever lies in its folder."""
+    if any(word in data for word in _LISTING) and any(word in data for word in _DYNAMIC):
+        return True
+    return _HANDED.search(data) is not None
 
 
 def imported(data: bytes) -> Iterator[Imported]:

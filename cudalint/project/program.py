@@ -38,6 +38,8 @@ MOST_IMPORTED = 24
 MOST_REACHED = 400
 # A text that ends in something unknown may name any module of a package that has so few.
 MOST_WITHIN = 4
+# How many modules a package imports at most that lists its folder.
+MOST_BESIDE = 60
 # A module, a class, a method: what a dotted text may name.
 _MOST_NAMED_WITHIN = 3
 MOST_PLAIN_BYTES = 10_000
@@ -140,6 +142,8 @@ class FileProgram:
     _told: dict[str, int] = field(default_factory=dict)
     _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
     _importers: dict[str, set[str]] | None = None
+    # The modules that lie directly in each package.
+    _within: dict[str, tuple[str, ...]] | None = None
     _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # How many modules an import may lead to that is run in Python's order; of more, those that do something.
     most_imported: int = MOST_IMPORTED
@@ -184,8 +188,14 @@ class FileProgram:
         return tuple(sorted(one for one in self.sources if one.endswith(f".{name}")))
 
     def submodules(self, package: str) -> tuple[str, ...]:
-        """The modules that lie directly in a package of the project."""
-        return tuple(sorted(one for one in self.sources if one.rpartition(".")[0] == package))
+        """The modules that lie directly in a package of the project, or in a folder without ``__init__.py``."""
+        if self._within is None:
+            homes: dict[str, list[str]] = defaultdict(list)
+            for one in sorted(self.sources):
+                home = one.rpartition(".")[0]
+                homes[home or os.path.join(os.path.dirname(self.layout.paths.get(one, "")), "")].append(one)
+            self._within = {home: tuple(names) for home, names in homes.items()}
+        return self._within.get(package, ())
 
     def modules_below(self, package: str) -> tuple[str, ...]:
         """The modules that lie directly in a package which is called so, wherever it is."""
@@ -677,6 +687,8 @@ class FileProgram:
             if ONE_OF_ALL in found.names and len(within := self.submodules(home)) <= MOST_WITHIN:
                 homes.extend(within)
             yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
+        if self.package(name) == name and self.facts(name).may_import_all_beside:
+            yield from (_Import(home, at_once=True) for home in self.submodules(name)[:MOST_BESIDE])
 
 
 def shape(text: str, made: Outline) -> Shape:

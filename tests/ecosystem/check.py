@@ -105,6 +105,11 @@ def check(package: packages.Package, folder: Path, results: Path, means: Means) 
     return Run(package, known.outcome)
 
 
+def _paths_given() -> list[str]:
+    """Where the caller's Python finds more modules: libcst may lie there."""
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
 def _outcome(package: packages.Package, folder: Path, means: Means) -> kept.Outcome:
     command = [*NICE, sys.executable, "-m", "cudalint", "check", "--no-cache", "--output-format", "json"]
     sources = [path.stat().st_size for path in folder.rglob("*.py")]
@@ -112,7 +117,7 @@ def _outcome(package: packages.Package, folder: Path, means: Means) -> kept.Outc
         used = usage.used(
             [*command, "--jobs", str(means.jobs), "."],
             cwd=folder,
-            environment={**os.environ, "PYTHONPATH": str(ROOT)},
+            environment={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *_paths_given()])},
             output=out,
             errors=err,
             limit=means.limit,

@@ -10,6 +10,7 @@ from cudalint.machine import mappings, operators
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
+    ANY_NAME,
     OF_UNKNOWN,
     REPLACED,
     Class,
@@ -30,6 +31,7 @@ from cudalint.machine.slices import replaced
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    TRUE,
     Atom,
     Bound,
     Const,
@@ -346,6 +348,8 @@ class Assignment(Core):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
+        if not made.exact:
+            named[ANY_NAME] = TRUE
         state.store(made.view, replace(owner, attributes={**kept, **named}))
 
 

@@ -426,7 +426,7 @@ class Calls(Core):
 
     def _call_compiled(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call what a framework made of a user function: it runs something of its own, and the function to trace it."""
-        call = self._library_call(closure.compiled, given.state, given.frame, given.site, [])
+        call = self._library_call(closure.compiled, given.state, given.frame, given.site, given.args, given.kwargs)
         plain = replace(closure, compiled="")
         states = [given.state] if call is None else [after for after, _ in self.library_call(call)]
         return [r for after in states for r in self.call_closure(ref, plain, given.on(after))]

@@ -273,7 +273,15 @@ class Iteration(Core):
         waiting = state.get(_waiting(ref))
         if not isinstance(waiting, Generator):
             return [(state, unknown("sent", ref.address))]
-        return self.consume(ref, self.afresh(waiting, state), state, frame, None, value)
+        running = (_waiting(ref), 0)
+        if running in self._called:
+            # It runs already: Python raises ValueError.
+            frame.raises.append((state, Raised(None, ("ValueError",))))
+            return []
+        self._called.append(running)
+        results = self.consume(ref, self.afresh(waiting, state), state, frame, None, value)
+        self._called.pop()
+        return results
 
     def exact_items(self, value: Value, state: State) -> list[Value] | None:
         """The items of a sequence whose content is known exactly."""

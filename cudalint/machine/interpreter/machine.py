@@ -211,7 +211,10 @@ class Machine(
         return self.effects.missing_name(self, name, state, frame, site)
 
     def _missing_part(self, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site) -> Results | None:
-        return self.effects.missing_part(self, owner, key, state, frame, site) if self.parents else None
+        # What a module reads when it is imported, it read in the parent too: before anything put it there.
+        if not self.parents or self._importing:
+            return None
+        return self.effects.missing_part(self, owner, key, state, frame, site)
 
 
 class Effects(Protocol):

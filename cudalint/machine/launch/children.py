@@ -12,7 +12,7 @@ from cudalint.machine.launch import fork_hooks
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import NONE, Ref
+from cudalint.machine.values import Ref
 
 _SERVER = "fork server"
 
@@ -108,13 +108,12 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         rank=start.rank,
         siblings=_siblings(before, start),
         local_rank_at_hand=start.rank == "local",
-        parent_only_globals=_set_by_parent(machine, parent, are_bound=False),
-        globals_made_by_parent=_set_by_parent(machine, parent, are_bound=True),
     )
     process = _with_environment(process, start)
     state = State(process, {}, facts=_answers(parent, start))
     if way.method == "loky":
         return [state]
+    _remember_parent(machine, process, parent)
     module = machine.program.module(machine.main)
     if module is None:
         return [state]
@@ -123,8 +122,6 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     if machine.program.is_notebook(machine.main):
         # The main module of a kernel has no file: a fresh process has another one, in which nothing is defined.
         return [state]
-    if not (machine.options.assumed or machine.options.in_test):
-        machine.parents[process.identity] = parent
     saved = machine.uncaught
     machine.booting.append(state.process.identity)
     machine.running.append(start.anchor)
@@ -138,7 +135,14 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     if of_server:
         for current in states:
             current.process = _of_server(current.process, child_identity(current, start), start.label)
+            _remember_parent(machine, current.process, parent)
     return states[:2]
+
+
+def _remember_parent(machine: Machine, process: Process, parent: State) -> None:
+    """What the parent had is what a fresh process may lack; without its main nothing says what it would find."""
+    if not (machine.options.assumed or machine.options.in_test):
+        machine.parents[process.identity] = parent
 
 
 def _of_server(server: Process, identity: tuple[str, ...], label: str) -> Process:
@@ -167,21 +171,6 @@ def _server_imports_main(machine: Machine, way: Way) -> bool:
     since = way.condition is not None or machine.host.lowest >= (3, 14)
     told = [name for name, _ in machine.preloads]
     return way.method == "forkserver" and since and (not told or "__main__" in told)
-
-
-def _set_by_parent(machine: Machine, parent: State, are_bound: bool) -> frozenset[tuple[str, str]]:
-    """The globals that main or functions of the parent set: those that imports bind, too, or the others."""
-    if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
-        # Without its main, or all of its imports, nothing says what a fresh process would find under a name.
-        return frozenset()
-    modules = [obj for obj in parent.objects() if isinstance(obj, Scope) and obj.kind == "module"]
-    return frozenset(
-        (scope.module, name)
-        for scope in modules
-        for name, is_bound in machine.program.set_by_main(scope.module, machine.main).items()
-        if is_bound is are_bound and name in scope.variables
-        if not (is_bound and NONE[0] in scope.variables[name])
-    )
 
 
 def _server_poison(machine: Machine, parent: State) -> Chain | None:

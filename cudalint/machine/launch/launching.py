@@ -89,13 +89,13 @@ class Start:
     """One launch: what starts what, how, and what its failures look like.
 
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
-    travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
-    brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
-    not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
-    from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended; ``each``:
-    there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a process that
-    used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give; ``ends``:
-    a worker ends after some tasks, while its parent goes on.
+    travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call brings one
+    more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is not the anchor;
+    ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made from,
+    ``keyword`` the parameter that takes one, the ``place``-th; ``waits``: the call returns when all workers have ended;
+    ``each``: there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a
+    process that used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give;
+    ``ends``: a worker ends after some tasks, while its parent goes on.
     """
 
     launcher: str
@@ -124,6 +124,7 @@ class Start:
     renewed: bool = False
     context: Value = NONE
     keyword: str = ""
+    place: int = 0
     waits: bool = False
     each: bool = False
     looks: bool = False

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import STAR, Class, Dict, Instance, Scope
+from cudalint.machine.heap import NAMESPACE, STAR, Class, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.questions import DEFINES
@@ -23,8 +23,8 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
     launch = _fresh_launch(machine, state)
     if launch is None:
         return [(state, value)]
-    lacking = state.process.parent_only_globals if found is None else state.process.globals_made_by_parent
-    if machine.record.cut is not None or (frame.module, name) not in lacking:
+    is_lacking = _was_set_by_parent(machine, name, state, frame, is_bound=found is not None)
+    if machine.record.cut is not None or not is_lacking:
         return [(state, value)]
     for atom in machine.lookup(STAR, state, frame.scope) or ():
         if isinstance(atom, Lib):
@@ -41,7 +41,7 @@ def missing_part(machine: Machine, owner: Ref, key: Hashable, state: State, fram
     """
     launch = _fresh_launch(machine, state)
     parent = machine.parents.get(state.process.identity)
-    if launch is None or parent is None or machine.record.cut is not None:
+    if launch is None or parent is None or machine.record.cut is not None or machine.abandoned:
         return None
     home = _home(owner, state)
     there = None if home is None else _held(parent, _kept(parent, *home), key)
@@ -64,12 +64,25 @@ def _fresh_launch(machine: Machine, state: State) -> Launch | None:
     return launch if fresh and machine.options.uses_gpu and not state.process.dead else None
 
 
+def _was_set_by_parent(machine: Machine, name: str, state: State, frame: Frame, *, is_bound: bool) -> bool:
+    """Whether main or functions of the parent had set a global, which an import binds as well or does not."""
+    parent = machine.parents.get(state.process.identity)
+    scope = None if parent is None else parent.get(Ref(("module", frame.module)))
+    if not isinstance(scope, Scope) or name not in scope.variables:
+        return False
+    if machine.program.set_by_main(frame.module, machine.main).get(name) is not is_bound:
+        return False
+    return not (is_bound and NONE[0] in scope.variables[name])
+
+
 def _held(state: State, owner: Ref | None, key: Hashable) -> Value | None:
     match None if owner is None else state.get(owner):
         case Dict(items=items):
             return items.get(key)
         case Instance(attributes=attributes) if isinstance(key, str):
             return attributes.get(key)
+        case LibraryObject(type=kind, fields=fields) if kind == NAMESPACE and isinstance(key, str):
+            return fields.get(key)
         case Class(scope=scope) if isinstance(key, str):
             found = state.get(scope)
             return found.variables.get(key) if isinstance(found, Scope) else None

@@ -256,8 +256,18 @@ def is_set(process: Process, variable: str) -> bool:
 
 def keeps_to_cpu(process: Process) -> bool:
     """Whether the environment keeps JAX off the GPU, which it looks at before it starts one."""
-    wanted = process.environ("JAX_PLATFORMS") or process.environ("JAX_PLATFORM_NAME")
-    return wanted == const("cpu") and not process.is_initialised("jax")
+    return process.environ("JAX_PLATFORMS") == const("cpu") and not process.is_initialised("jax")
+
+
+def computes_on_cpu(process: Process, framework: str) -> bool:
+    """Whether a framework computes on the CPU where nothing names a device, although it may start the GPU as well."""
+    return framework in process.on_cpu or (framework == "jax" and process.environ("JAX_PLATFORM_NAME") == const("cpu"))
+
+
+def begin_on_cpu(machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str) -> None:
+    """What runs on the CPU: JAX starts all of its platforms at its first operation, wherever that runs."""
+    if framework == "jax":
+        touch(machine, state, frame, site, framework, "query", what)
 
 
 def hides_all(process: Process) -> bool:

@@ -10,11 +10,12 @@ from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
-from cudalint.machine.heap import NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
+    TRUE,
     Atom,
     Const,
     Dev,
@@ -147,7 +148,9 @@ def setattr_(machine: Machine, call: Call) -> Results:
         found = call.state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(atom, Ref) and isinstance(found, Instance):
             made = operators.maybe_set(found.attributes, call.args[1])
-            call.state.store(atom, replace(found, attributes=made))
+            call.state.store(atom, replace(found, attributes={**made, ANY_NAME: TRUE}))
+        elif isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == NAMESPACE:
+            call.state.store(atom, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
     return [(call.state, NONE)]
 
 

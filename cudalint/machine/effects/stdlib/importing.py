@@ -7,7 +7,7 @@ from collections.abc import Hashable
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import Lib, constant, unknown
+from cudalint.machine.values import Lib, Ref, Unknown, Value, constant, only, union, unknown
 
 # What the module of a program is called in its processes.
 _MAIN = frozenset({"__main__", "__mp_main__"})
@@ -35,19 +35,56 @@ def import_module(machine: Machine, call: Call) -> Results:
 
 
 def _one_of_package(machine: Machine, call: Call) -> Results:
-    """``import_module(f"plugins.{name}")``: one of the modules of that package, where these are few."""
-    spelled = lookups.spelled_in_part(call.get("name") or ())
-    package, dot, begun = spelled[0].rpartition(".") if spelled is not None else ("", "", "")
-    home = machine.program.resolve(call.frame.module, package, 0) if dot and package else None
-    ends = spelled[1] if spelled is not None else ""
+    """``import_module(f"plugins.{name}")``: one of the modules of that package, where these are few.
+
+    Where the name is that of a file which the program found in a folder, it imports all that it finds there.
+    """
+    spelled = lookups.spelled_in_part(call.get("name") or ()) or ("", "")
+    package, _, begun = spelled[0].rpartition(".")
+    is_listed = _is_listed(machine, call.get("name") or ())
+    home = _named_package(machine, call, package, is_listed)
     found = () if home is None else machine.program.submodules(home)
-    named = [one for one in found if (last := one.rpartition(".")[2]).startswith(begun) and last.endswith(ends)]
+    named = [one for one in found if (last := one.rpartition(".")[2]).startswith(begun) and last.endswith(spelled[1])]
+    if is_listed:
+        states = [call.state]
+        for one in named:
+            states = [s for current in states for s in machine.act(one, current, call.frame, call.site.ordinal)]
+        value = union([(Ref(("module", one)),) for one in named]) if 0 < len(named) <= lookups.MOST_NAMED else ()
+        return [(state, value or unknown("import", call.site)) for state in states]
     if not 0 < len(named) <= lookups.MOST_NAMED:
         return [(call.state, unknown("import", call.site))]
     results: Results = []
     for one in named:
         results.extend(machine.load(one, call.state.clone(), call.frame, call.site))
     return results
+
+
+def _named_package(machine: Machine, call: Call, package: str, is_listed: bool) -> str | None:
+    """The package whose module is imported; where nothing of its name is known, the one that lists its own folder."""
+    importer = call.frame.module
+    own = machine.program.package(importer)
+    if package and package != importer:
+        return machine.program.resolve(importer, package, 0)
+    return own if is_listed and own == importer else None
+
+
+def _is_listed(machine: Machine, name: Value) -> bool:
+    """Whether a name was made of what a listing of files gave."""
+    match only(name):
+        case Unknown(sym=sym):
+            return _mentions_listing(machine, sym)
+    return False
+
+
+def _mentions_listing(machine: Machine, sym: Hashable) -> bool:
+    match sym:
+        case str(path):
+            return machine.library.traits.has(path, "lists-files")
+        case Unknown(sym=inner):
+            return _mentions_listing(machine, inner)
+        case tuple(parts):
+            return any(_mentions_listing(machine, part) for part in parts)
+    return False
 
 
 def _named_module(machine: Machine, importer: str, name: str, level: int, package: Hashable) -> str | None:

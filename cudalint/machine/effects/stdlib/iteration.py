@@ -111,7 +111,7 @@ def zip_(machine: Machine, call: Call) -> Results:
 def repeat(machine: Machine, call: Call) -> Results:
     """``itertools.repeat(x)``: one value again and again."""
     value = call.get("object") or unknown("repeat", call.site)
-    made = Sequence("iterator", None, value)
+    made = Sequence("repeat", None, value)
     return [(call.state, (call.state.new(("repeat", call.site), made),))]
 
 
@@ -387,6 +387,12 @@ def iter_(machine: Machine, call: Call) -> Results:
         made = Sequence("list", tuple(rounds), (), True)
         results.append((state, (state.new(("iter", call.site), made),)))
     return results
+
+
+def generator_enter(machine: Machine, call: Call) -> Results:
+    """``manager.__enter__()``: a generator up to where it yields."""
+    manager = () if call.receiver is None else (call.receiver,)
+    return machine.enter(manager, call.state, call.frame, call.site)
 
 
 def generator_method(machine: Machine, call: Call) -> Results:
