@@ -92,6 +92,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "control": plain.control,
     "tests.run": plain.run_tests,
     "partial": callables.partial,
+    "finalizer": callables.finalizer,
     "partial-method": callables.partial_method,
     "partial.kept": callables.kept_partial,
     "remembers": callables.made_of,

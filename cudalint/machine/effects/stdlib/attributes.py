@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 from cudalint.machine import operators
 from cudalint.machine.classes import MOST_BASES
@@ -100,7 +101,16 @@ def type_(machine: Machine, call: Call) -> Results:
             return [(call.state, (Lib(f"builtins.{kind}"),))]
         case _, LibraryObject(type=kind) if kind == NAMESPACE:
             return [(call.state, (Lib(kind),))]
+        case _, LibraryObject(fields={"<method>": method}):
+            return [(call.state, _class_of_context(machine, method) or unknown("type", *call.args))]
     return [(call.state, unknown("type", *call.args))]
+
+
+def _class_of_context(machine: Machine, method: Value) -> Value:
+    """The library's class of the contexts that start processes by one method."""
+    made = {"does": "method.context", "value": constant(method)}
+    named = (path for path, spec in machine.library.functions.items() if made.items() <= spec.items())
+    return tuple(Lib(path) for path in islice(named, 1))
 
 
 def super_(machine: Machine, call: Call) -> Results:
