@@ -141,7 +141,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     summary="a spawned worker is a local function, reads a global that only main sets, or gets a foreign queue or lock",
     outcomes={
-        Kind.UNPICKLABLE_TARGET: "{launcher} cannot send {subject} to a fresh process",
+        Kind.UNPICKLABLE_TARGET: "{launcher} cannot pickle {subject} for another process",
         Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main program sets",
         Kind.FOREIGN_LOCK: "a {detail} of the fork context is given to a spawned process",
     },
