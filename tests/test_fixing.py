@@ -417,6 +417,14 @@ def test_what_a_killed_run_leaves_is_cleared_by_the_next(run: Run, pinned: Path,
     assert pinned.read_text(encoding="utf-8") == repaired(PINNED)
 
 
+@pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="files without a name are of Linux")
+def test_a_run_that_is_killed_while_it_writes_leaves_nothing(pinned: Path, tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED.replace("os.replace", "os.fsync")], cwd=tmp_path, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert os.listdir(tmp_path) == ["pinned.py"]
+    assert pinned.read_text(encoding="utf-8") == PINNED
+
+
 def test_what_a_living_writer_holds_is_left_alone(tmp_path: Path) -> None:
     other, dead = tmp_path / ".cudalint-abcdefgh.tmp", tmp_path / ".cudalint-12345678.tmp"
     mine = [tmp_path / name for name in (".cudalint-notes.tmp", "cudalint-abcdefgh.tmp", ".cudalint-abcdefgh.tmp.py")]

@@ -13,7 +13,7 @@ from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.producers import Producers
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Const, Lib, Unknown, Value, constant
 
 # What is known of files, whatever they are asked for by.
 _OF_FILES = ("opens-file", "reads-file", "changes-file")
@@ -47,7 +47,7 @@ class Texts(Producers):
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
-            case Unknown(sym=(owner, ".", str(name))) if _is_own_file(owner, self._keeps_file):
+            case Unknown(sym=(owner, ".", str(name))):
                 self._looks_at_text(f"?.{name}", Unknown(owner), given.args, given)
         return super()._call_atom(atom, given)
 
@@ -64,9 +64,16 @@ class Texts(Producers):
             self._is_seen(Why.TEXT, given.site)
         if traits.has(path, "shows-rows") or (path.startswith("traceback.print") and "file" in given.kwargs):
             self._is_seen(Why.ROWS, given.site)
+        if any(map(self._names_own_text, texts)) and (_seeks(path) or any(traits.has(path, k) for k in _OF_FILES)):
+            self._is_seen(Why.TEXT, given.site, f"{shown(path)}()")
         atoms = (*(a for value in values for a in value), *(() if receiver is None else (receiver,)))
         if any(traits.has(path, kind) for kind in _OF_FILES) and any(map(self._is_own_file, atoms)):
             self._is_seen(Why.TEXT, given.site, f"{shown(path)}()")
+
+    def _names_own_text(self, text: str) -> bool:
+        """Whether a name, or a pattern of names, is that of the main module's file."""
+        name = text.rpartition("/")[2]
+        return name.endswith(".py") and ("*" in name or name == f"{self.main.rpartition('.')[2]}.py")
 
     def _is_own_file(self, atom: Atom) -> bool:
         return isinstance(atom, Unknown) and _is_own_file(atom.sym, self._keeps_file)
@@ -83,10 +90,15 @@ class Texts(Producers):
         self._asked.setdefault(Doubt(why, name, site))
 
 
+def _seeks(path: str) -> bool:
+    """Whether a function looks for files by a pattern of their names."""
+    return path.rpartition(".")[2] in ("glob", "iglob", "rglob")
+
+
 def _is_own_file(sym: Hashable, keeps: Callable[[str], bool]) -> bool:
     """Whether something is the file of a module of the program, by whatever path; not its folder, nor one beside it."""
     match sym:
-        case ("__file__", _):
+        case ("__file__", _) | (_, ".", "co_filename") | (Lib(path="sys.argv"), "[]", (Const(value=0),)):
             return True
         case ("follows", str(path), tuple(values)):
             parts = (atom for value in values for atom in (value if isinstance(value, tuple) else (value,)))
