@@ -380,7 +380,7 @@ for _ in range(kills):
     os.close(started), os.close(told)
     found.add((open(path, "rb").read() == old, stat.S_IMODE(os.stat(path).st_mode)))
     assert open(path, "rb").read() in (old, new)
-print(sorted(found), len(os.listdir(os.path.dirname(path))) > 1)
+print(sorted(found), len(os.listdir(os.path.dirname(path))) - 1)
 """
 
 
@@ -391,8 +391,10 @@ def test_killing_the_writer_leaves_the_old_file_or_the_new_one(run: Run, tmp_pat
     path.chmod(0o640)
     command = [sys.executable, "-c", WRITER, str(path), str(KILLS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    # Some were killed between two names, and left a temporary file, which the next run removes.
-    assert done.stdout == f"{[(False, 0o640), (True, 0o640)]} True\n", done.stderr
+    # Who is killed between two names leaves a temporary file, which the next run removes; hardly any is.
+    found, _, left = done.stdout.rpartition(" ")
+    assert found == f"{[(False, 0o640), (True, 0o640)]}", done.stderr
+    assert int(left) < (KILLS // 20 if hasattr(os, "O_TMPFILE") else KILLS)
     path.write_text("x = 1\n")
     run("check", "--fix")
     assert os.listdir(tmp_path) == ["a.py"]

@@ -645,21 +645,21 @@ HOVERS = {"textDocument": {"uri": "file:///main.py"}, "position": {"line": 3, "c
 def test_an_editor_that_ends_it_without_waiting_is_told_of_no_trouble(project: Path, last: bytes) -> None:
     document = {"uri": (project / "main.py").as_uri(), "languageId": "python", "version": 1, "text": MAIN}
     opened = _said({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}})
-    server = subprocess.Popen(
+    with subprocess.Popen(
         [sys.executable, "-m", "cudalint", "server"],
         cwd=project,
         env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    )
-    assert server.stdin is not None
-    assert server.stderr is not None
-    # An editor keeps its end open until the server has gone.
-    server.stdin.write(BEGIN + opened + last)
-    server.stdin.flush()
-    assert server.stderr.read() == b""
-    server.communicate(timeout=60)
+    ) as server:
+        assert server.stdin is not None
+        assert server.stderr is not None
+        # An editor keeps its end open until the server has gone.
+        server.stdin.write(BEGIN + opened + last)
+        server.stdin.flush()
+        said = server.stderr.read().decode()
+    assert said == ""
 
 
 @pytest.mark.parametrize("length", [10**14, 10**26])

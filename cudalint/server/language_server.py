@@ -180,6 +180,11 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
     async def shut_down(_params: None) -> None:
         await checks.close()
 
+    @server.feature(types.EXIT)
+    def exit_now(_params: None) -> None:
+        # Whatever is cancelled then, an editor that does not wait has no use for.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+
 
 def _tell(server: LanguageServer, documents: Documents, checks: Checks) -> None:
     """Have the editor told of findings, or answered: some ask because a server says that it answers."""
