@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from cudalint import fingerprint
-from cudalint.project.imports import Imported, imported, may_import_all_beside
+from cudalint.project.imports import Imported, imported, may_import_all_beside, named_for_stars
 from cudalint.project.markers import (
     Lexicon,
     Text,
@@ -226,6 +226,11 @@ class FileFacts:
     def may_import_all_beside(self) -> bool:
         """Whether the file, which is that of a package, may import whatever lies in its folder."""
         return bool(self._asked("beside", lambda: may_import_all_beside(self.data)))
+
+    @property
+    def named_for_stars(self) -> frozenset[bytes]:
+        """What ``__all__`` of the file names, as far as its text shows."""
+        return frozenset(self._asked("stars", lambda: sorted(named_for_stars(self.data))))
 
     @property
     def calls_at_top(self) -> TopCalls:

@@ -25,6 +25,9 @@ _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 _TEXT_IN_PART = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?:\1|[{%])")
 # It lists its folder, or hands its name or its folder to what does.
 _LISTING = re.compile(rb"(?:listdir|scandir|iterdir|glob|iter_modules|walk_packages|os\.walk)\(")
+_ALL = re.compile(rb"^__all__[ \t]*\+?=[ \t]*[\[(]([^\])]*)", re.MULTILINE)
+_QUOTED = re.compile(rb"[\"'](\w+)[\"']")
+_NAMES_ALL = re.compile(rb"^__all__[ \t]*=[^\n]*\bfor\b", re.MULTILINE)
 _HANDED = re.compile(
     rb"^[A-Za-z_][\w.]*\([^)\n]*(?:\b__(?:name|package|path|file)__|([\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\1)",
     re.MULTILINE,
@@ -66,9 +69,15 @@ def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
 
 def may_import_all_beside(data: bytes) -> bool:
     """Whether a package may import whatever lies in its folder."""
-    if any(b"%s(" % word in data for word in _DYNAMIC) and _LISTING.search(data) is not None:
+    imports = _NAMES_ALL.search(data) is not None or any(b"%s(" % word in data for word in _DYNAMIC)
+    if imports and _LISTING.search(data) is not None:
         return True
     return _HANDED.search(data) is not None
+
+
+def named_for_stars(data: bytes) -> set[bytes]:
+    """The words that ``__all__`` is made of."""
+    return {word for shown in _ALL.findall(data) for word in _QUOTED.findall(shown)}
 
 
 def imported(data: bytes) -> Iterator[Imported]:

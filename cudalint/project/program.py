@@ -687,8 +687,16 @@ class FileProgram:
             if ONE_OF_ALL in found.names and len(within := self.submodules(home)) <= MOST_WITHIN:
                 homes.extend(within)
             yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
-        if self.package(name) == name and self.facts(name).may_import_all_beside:
-            yield from (_Import(home, at_once=True) for home in self.submodules(name)[:MOST_BESIDE])
+        if self.package(name) == name:
+            yield from self._read_beside(name)
+
+    def _read_beside(self, package: str) -> Iterable[_Import]:
+        """The modules in a package that it imports where it lists its folder, or that a star import of it imports."""
+        within = self.submodules(package)[:MOST_BESIDE]
+        if within and self.facts(package).may_import_all_beside:
+            yield from (_Import(home, at_once=True) for home in within)
+        named = self.facts(package).named_for_stars if within else frozenset()
+        yield from (_Import(home, at_once=False) for home in within if home.rpartition(".")[2].encode() in named)
 
 
 def shape(text: str, made: Outline) -> Shape:

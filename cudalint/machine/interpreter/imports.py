@@ -10,6 +10,7 @@ from cudalint.machine.heap import STAR, Scope
 from cudalint.machine.interpreter import lineages
 from cudalint.machine.interpreter.core import MOST_IMPORTS, MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
+from cudalint.machine.listings import is_listed
 from cudalint.machine.questions import DEFINES, INSTALLED
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site, TraceStep
@@ -103,7 +104,7 @@ class Imports(Core):
         result: list[State] = []
         for current, module in self.load(home, state, frame, Site(frame.module, node.ordinal)):
             self._star(module, current, frame)
-            result.append(current)
+            result.extend(self._star_modules(home, module, current, frame, node.ordinal))
         return result
 
     def _defer(
@@ -277,6 +278,27 @@ class Imports(Core):
         for name, value in found.variables.items():
             if name in given if given is not None else not name.startswith("_"):
                 self.bind(name, value, state, frame)
+
+    def _star_modules(self, home: str, module: Value, state: State, frame: Frame, ordinal: int) -> list[State]:
+        """The modules that ``__all__`` of a package names: they are imported then, if nothing did before."""
+        found = state.get(atom) if isinstance(atom := only(module), Ref) else None
+        named = found.variables.get("__all__") if isinstance(found, Scope) else None
+        if not isinstance(found, Scope) or named is None or self.program.package(home) != home:
+            return [state]
+        names = [
+            name for _, value in self.resolve_deferred(named, state, frame) for name in self.elements(value, state)
+        ]
+        within = self.program.submodules(home)
+        if not any(is_listed(self.library, name) for name in names):
+            known = {constant(name) for name in names} - found.variables.keys()
+            within = tuple(one for one in within if one.rpartition(".")[2] in known)
+        states = [state]
+        for one in within:
+            states = [s for current in states for s in self.act(one, current, frame, ordinal)]
+            for current in states:
+                value: Value = (Deferred(one, None, Site(frame.module, ordinal)),)
+                self.bind(one.rpartition(".")[2], value, current, frame)
+        return states
 
     def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from cudalint.machine import listings
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import Lib, Ref, Unknown, Value, constant, only, union, unknown
+from cudalint.machine.values import Lib, Ref, constant, union, unknown
 
 # What the module of a program is called in its processes.
 _MAIN = frozenset({"__main__", "__mp_main__"})
@@ -41,7 +42,7 @@ def _one_of_package(machine: Machine, call: Call) -> Results:
     """
     spelled = lookups.spelled_in_part(call.get("name") or ()) or ("", "")
     package, _, begun = spelled[0].rpartition(".")
-    is_listed = _is_listed(machine, call.get("name") or ())
+    is_listed = listings.is_listed(machine.library, call.get("name") or ())
     home = _named_package(machine, call, package, is_listed)
     found = () if home is None else machine.program.submodules(home)
     named = [one for one in found if (last := one.rpartition(".")[2]).startswith(begun) and last.endswith(spelled[1])]
@@ -66,25 +67,6 @@ def _named_package(machine: Machine, call: Call, package: str, is_listed: bool) 
     if package and package != importer:
         return machine.program.resolve(importer, package, 0)
     return own if is_listed and own == importer else None
-
-
-def _is_listed(machine: Machine, name: Value) -> bool:
-    """Whether a name was made of what a listing of files gave."""
-    match only(name):
-        case Unknown(sym=sym):
-            return _mentions_listing(machine, sym)
-    return False
-
-
-def _mentions_listing(machine: Machine, sym: Hashable) -> bool:
-    match sym:
-        case str(path):
-            return machine.library.traits.has(path, "lists-files")
-        case Unknown(sym=inner):
-            return _mentions_listing(machine, inner)
-        case tuple(parts):
-            return any(_mentions_listing(machine, part) for part in parts)
-    return False
 
 
 def _named_module(machine: Machine, importer: str, name: str, level: int, package: Hashable) -> str | None:
