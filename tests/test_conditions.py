@@ -57,6 +57,16 @@ CASES = {
         "if `GPU` is 1 and `CI` is not set",
     ),
     "a variable that is set": ("if os.getenv('GPU'):\n    torch.cuda.init()\nstart()\n", "if `GPU` is set"),
+    "more rounds of a loop than the default of an option has": (
+        "parser.add_argument('--epochs', type=int, default=1)\nargs = parser.parse_args()\n"
+        "for epoch in range(args.epochs):\n    if epoch:\n        start()\n    torch.cuda.init()\n",
+        "if `--epochs` is more than 1",
+    ),
+    "as many rounds of a loop as the default of an option has": (
+        "parser.add_argument('--epochs', type=int, default=1)\nargs = parser.parse_args()\n"
+        "for epoch in range(args.epochs):\n    torch.cuda.init()\nstart()\n",
+        None,
+    ),
     "an item of a file": (
         "import json\n\nconfig = json.load(open('c.json'))\nif config['gpu']:\n    torch.cuda.init()\nstart()\n",
         "if `config['gpu']` is true",

@@ -1460,3 +1460,10 @@ def test_what_is_not_safe_really_gives_something_else(tmp_path: Path, parts: tup
 @pytest.mark.parametrize("kind", REALLY_THE_SAME)
 def test_what_is_safe_really_gives_the_same(tmp_path: Path, kind: str) -> None:
     assert result_of(tmp_path, "fork", *LOOK_ALIKES[kind]) == result_of(tmp_path, "spawn", *LOOK_ALIKES[kind])
+
+
+def test_what_the_worker_does_otherwise_is_told_before_what_else_the_parent_did(tmp_path: Path) -> None:
+    parts = {"top": "scale = [1]\n", "size": "n * scale[0]"}
+    fix = fix_of(tmp_path, imports="import thing", before="    thing.set_up()\n    scale[0] = 2\n", **parts)
+    assert fix.reason is not None
+    assert fix.reason.index("the worker reads `scale`") < fix.reason.index("`thing.set_up()`")

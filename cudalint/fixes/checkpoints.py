@@ -11,6 +11,9 @@ from cudalint.fixes.proposal import Case, Proposal, Repair, in_file
 from cudalint.fixes.view import View
 from cudalint.machine.outcome import Kind
 
+# What an outcome calls the function.
+_LOAD = "torch.load()"
+
 
 def unless_loaded(repair: Repair) -> Repair:
     """A repair that chooses the rank's GPU earlier: a file goes back to its own all the same."""
@@ -31,6 +34,17 @@ def to_own_gpu(case: Case) -> Iterator[Proposal]:
     for place, where in (('"cuda"', "the GPU of the rank"), ('"cpu"', "the host")):
         changes = _told(view, call, place)
         yield Proposal(f"load it onto {where}", in_file(view, changes), doubt="what is loaded then lies there")
+
+
+def to_the_host(case: Case) -> Iterator[Proposal]:
+    """``map_location="cpu"`` where a worker loads a file that goes back to the GPU from which it was saved."""
+    place = case.outcome.effect[-1].site if case.outcome.effect else None
+    found = case.call_at(place) if place is not None and case.outcome.subject == _LOAD else None
+    if found is None:
+        return
+    view, call = found
+    doubt = "what is loaded then lies on the host, wherever that is called from"
+    yield Proposal("load it onto the host", in_file(view, _told(view, call, '"cpu"')), doubt=doubt)
 
 
 def _told(view: View, call: cst.Call, place: str) -> list[Change]:

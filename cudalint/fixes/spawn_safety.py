@@ -31,6 +31,8 @@ _SHOWN_AT_PLACE = frozenset(
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
 _CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR})
+# What the parent did that no worker is seen to look at is told after what the worker does otherwise.
+_TOLD_LAST = frozenset({Why.CALLS, Why.IMPORTS, Why.SETS, Why.STORES})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 # So many steps an entry makes at most to show what else stands against a repair that is not safe anyhow.
@@ -118,9 +120,9 @@ def _unlike(after: Basis, found: tuple[Inheritance, ...], case: Case) -> Iterato
     seen = {(proof.anchor, proof.method) for proof in found}
     if any(place not in seen for place in after.launches if place[1] in _FRESH):
         yield "the code was not followed to the launch"
-    for proof in found:
-        for doubt in proof.doubts:
-            yield _in_words(doubt, case)
+    doubts = (doubt for proof in found for doubt in proof.doubts)
+    for doubt in sorted(doubts, key=lambda doubt: doubt.why in _TOLD_LAST):
+        yield _in_words(doubt, case)
 
 
 def _in_words(doubt: Doubt, case: Case) -> str:

@@ -453,7 +453,7 @@ def _remember(made: Sequence | Dict, key: Value, value: Value) -> None:
 def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]:
     """Settings of which any may be another one, since one was set whose name is not known.
 
-    Functions and objects are hardly ever set anew like that.
+    Functions and objects are hardly ever set anew like that; arrays are where all of them move.
     """
     atom = only(key)
     if not isinstance(atom, Unknown):
@@ -465,7 +465,7 @@ def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]
 
 
 def _is_setting(name: Hashable, value: Value) -> bool:
-    return isinstance(name, str) and all(isinstance(atom, Const | Dev) for atom in value)
+    return isinstance(name, str) and all(isinstance(atom, Const | Dev | Tensor) for atom in value)
 
 
 def without_key(found: Dict, key: Value) -> Dict:

@@ -232,6 +232,8 @@ class Process:
     environment: tuple[tuple[str, Value], ...] = ()
     default_device: Dev | None = None
     default_where: Chain | None = None
+    # What was the default around each block that has one of its own.
+    outer_defaults: tuple[tuple[Dev | None, Chain | None], ...] = ()
     methods: tuple[tuple[str, Method], ...] = ()
     thread: str = "main"
     selected: tuple[tuple[str, Selected], ...] = ()

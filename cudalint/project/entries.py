@@ -27,10 +27,8 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
     result: list[str] = []
     left_out = 0
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
-        # A thread is of another file than what selects a device for it: one of them is where the program starts.
-        sought = (launching, *((selects,) if name in threads else ()), *((threads,) if name in selects else ()))
         leads = name in launching or (
-            _may_start(program, name) and any(not found.isdisjoint(program.reach(name)) for found in sought)
+            _may_start(program, name) and _leads_to(program.reach(name), launching, threads, selects)
         )
         matters = leads and (program.reaches_gpu(name) or program.facts(name).names_modules)
         is_far = matters and _is_only_a_far_test(program, name, launching)
@@ -42,6 +40,11 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
     if left_out:
         program.note(f"{left_out} test files {FAR_TESTS}")
     return result
+
+
+def _leads_to(reach: Set[str], launching: Set[str], threads: Set[str], selects: Set[str]) -> bool:
+    """Whether some modules start something, or threads and what selects a device for one, be it in several files."""
+    return not launching.isdisjoint(reach) or not (threads.isdisjoint(reach) or selects.isdisjoint(reach))
 
 
 def _is_only_a_far_test(program: FileProgram, name: str, launching: Set[str]) -> bool:

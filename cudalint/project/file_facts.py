@@ -230,8 +230,8 @@ class FileFacts:
     @property
     def calls_at_top(self) -> TopCalls:
         """What the file calls when it is imported."""
-        called, decorating = self._asked("calls", lambda: _top_calls(self.data))
-        return TopCalls(frozenset(called), frozenset(decorating))
+        called, decorating, deriving = self._asked("calls", lambda: _top_calls(self.data))
+        return TopCalls(frozenset(called), frozenset(decorating), frozenset(deriving))
 
     @property
     def shape(self) -> Shape | None:
@@ -301,9 +301,9 @@ def _registers(data: bytes) -> bool:
     )
 
 
-def _top_calls(data: bytes) -> tuple[list[bytes], list[bytes]]:
+def _top_calls(data: bytes) -> tuple[list[bytes], list[bytes], list[bytes]]:
     found = calls_at_top(data)
-    return sorted(found.called), sorted(found.decorating)
+    return sorted(found.called), sorted(found.decorating), sorted(found.deriving)
 
 
 @dataclass(slots=True)

@@ -272,6 +272,10 @@ _TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^
 _CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)")
 _DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _BOUND_AT_TOP = re.compile(rb"^(\w+)[ \t]*(?::[^=\n]+)?=[^=][^\n]*", re.MULTILINE)
+_DERIVING = re.compile(rb"^class[ \t]+\w+[ \t]*\(([^)]*)\)", re.MULTILINE)
+_BASE = re.compile(rb"(?:^|,)[ \t\n]*(?:\w+\.)*(\w+)[ \t\n]*(?=,|$)")
+# A class with a method, or with a class of its own, that Python tells of each class that derives from it.
+_HEARS = re.compile(rb"\b__init_subclass__\b|\bmetaclass[ \t]*=[ \t]*(?!(?:\w+\.)*ABCMeta\b)\w")
 _KEEPS = re.compile(rb"\]\s*=[^=]|\.(?:append|add|update|setdefault|insert)\(")
 _SPAN = 4_000
 # How many functions of a registry hand on what is registered before one of them keeps it.
@@ -280,10 +284,11 @@ _MOST_HANDED_ON = 3
 
 @dataclass(frozen=True, slots=True)
 class TopCalls:
-    """The names that lines of the top level call, and those that they decorate with."""
+    """The names that lines of the top level call, those that they decorate with, and those that classes derive from."""
 
     called: frozenset[bytes]
     decorating: frozenset[bytes]
+    deriving: frozenset[bytes]
 
 
 def calls_at_top(data: bytes) -> TopCalls:
@@ -299,7 +304,9 @@ def calls_at_top(data: bytes) -> TopCalls:
     aliases = tuple(_aliases(data))
     called.update([name for name, alias in aliases if alias in called])
     decorating.update([name for name, alias in aliases if alias in decorating])
-    return TopCalls(frozenset(called), frozenset(decorating))
+    deriving = {base for bases in _DERIVING.findall(data) for base in _BASE.findall(bases)}
+    deriving.update([name for name, alias in aliases if alias in deriving])
+    return TopCalls(frozenset(called), frozenset(decorating), frozenset(deriving))
 
 
 def _called_in(data: bytes) -> Iterator[bytes]:
@@ -310,11 +317,13 @@ def _called_in(data: bytes) -> Iterator[bytes]:
 class Definition:
     """A function or class of a file by its bytes; ``uses`` is whether calling it may use a GPU or start something.
 
-    ``called`` are the names that it calls, ``keeps`` is whether it keeps something, as a registry does.
+    ``called`` are the names that it calls, ``keeps`` is whether it keeps something, as a registry does, and ``hears``
+    whether code of its own runs for each class that derives from it.
     """
 
     uses: bool
     keeps: bool
+    hears: bool
     called: frozenset[bytes]
 
 
@@ -348,7 +357,8 @@ class Definitions:
         body = _body(self.data, end, indent)[:_SPAN]
         text = Text.of(body, self.vocabulary)
         uses = mentions_gpu(text) or text.shows(self.vocabulary.starts)
-        return Definition(uses, _KEEPS.search(body) is not None, frozenset(_called_in(body)))
+        keeps, hears = _KEEPS.search(body) is not None, _HEARS.search(body) is not None
+        return Definition(uses, keeps, hears, frozenset(_called_in(body)))
 
 
 def leading_names(text: Text) -> frozenset[bytes]:
@@ -372,7 +382,8 @@ def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[byte
     """Whether a file defines one of these so that calling it may use a GPU or start something.
 
     ``on_gpu`` are the functions of libraries that use one. A decorator that keeps what it gets, itself or by what it
-    calls, counts as well where the file that decorates ``registers`` GPU code.
+    calls, counts as well where the file that decorates ``registers`` GPU code, and so does a class that hears of those
+    that derive from it.
     """
     for name in defined.places.keys() & (calls.called | calls.decorating):
         for found in defined.named(name):
@@ -380,7 +391,8 @@ def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[byte
                 return True
         if registers and name in calls.decorating and _keeps(defined, name):
             return True
-    return False
+    heard_of = defined.places.keys() & calls.deriving if registers else ()
+    return any(found.hears for name in heard_of for found in defined.named(name))
 
 
 def _keeps(defined: Definitions, name: bytes) -> bool:

@@ -531,7 +531,7 @@ class FileProgram:
         """Whether the top level calls what may use a GPU or starts something, or hands a function to a registry."""
         if name not in self.judged:
             calls = self.facts(name).calls_at_top
-            if not calls.called and not calls.decorating:
+            if not (calls.called or calls.decorating or calls.deriving):
                 return False
             self.judged[name] = self._do_something(name, calls)
         return self.judged[name]

@@ -94,7 +94,8 @@ imported, reads no global that only the main program sets, the launch stands und
 its queues and locks come from the same context. Otherwise it is **unsafe**, with the reason shown. A method of an object
 travels with the object: where that holds what no pickler takes (a process that was started, a pool, a thread, a lock, a
 file, a module), spawn is not offered. Forked workers of joblib become threads, **unsafe**, where loky cannot carry what
-they read: a function with a cache, a context variable, a lock. In a notebook
+they read: a function with a cache, a context variable, a lock. A worker that loads a file of tensors which the program saved from
+the GPU loads it onto the host (`map_location="cpu"`), **unsafe**, where that is all that needs CUDA. In a notebook
 spawn is offered only where the worker's code lies in a module: a fresh interpreter cannot import cells.
 
 ## When it stays silent

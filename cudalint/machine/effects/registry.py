@@ -84,6 +84,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "nothing": plain.nothing,
     "identity": plain.identity,
     "stop": plain.stop,
+    "exit": endings.exits,
     "control": plain.control,
     "tests.run": plain.run_tests,
     "partial": callables.partial,
@@ -178,6 +179,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "default.enter": devices.default_enter,
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
+    "dataclass.fields": records.fields,
     "dataclass.replace": records.changed,
     "namespace": records.namespace,
     "namedtuple": records.named_tuple,
@@ -530,4 +532,5 @@ class LibraryEffects:
         ranks.ends(machine, state)
         lending.ends(machine, state)
         endings.ends(machine, state)
+        signals.ends(machine, state)
         environment.ends(machine, state)

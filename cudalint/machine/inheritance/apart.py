@@ -30,6 +30,7 @@ class Apart:
     def __init__(self, given: Collection[tuple[State, Value]], asked: Collection[Site]) -> None:
         self._given = given
         self._asked = asked
+        self._is_at_workers = False
 
     def tells_apart(self, key: Value) -> bool:
         """Whether a key is another one for each thing that comes."""
@@ -91,12 +92,14 @@ class Apart:
             return self._of_any([right])
         return self._of_any([left]) if op in _KEEPS_APART and constant[1] else _SHARED
 
-    def _of_workers(self, parts: tuple[Hashable, ...]) -> Iterator[Hashable]:
-        """A part of what workers gave: what it was where they made it."""
-        if not self._given:
-            yield _SHARED
-        for state, value in self._given:
-            yield from self._of_part(value, parts, state)
+    def _of_workers(self, parts: tuple[Hashable, ...]) -> list[Hashable]:
+        """A part of what workers gave: what it was where they made it. What they were sent is not followed."""
+        if not self._given or self._is_at_workers:
+            return [_SHARED]
+        self._is_at_workers = True
+        marks = [mark for state, value in self._given for mark in self._of_part(value, parts, state)]
+        self._is_at_workers = False
+        return marks
 
     def _of_part(self, value: Value, parts: tuple[Hashable, ...], state: State) -> Iterator[Hashable]:
         for atom in value:

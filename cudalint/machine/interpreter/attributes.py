@@ -284,6 +284,9 @@ class Attributes(Core):
             return [(state, (instance.cls,))]
         if name == "__dict__":
             return [(state, self.attributes_of(ref, state, site))]
+        if name == "__annotations__" and (fields := self.record_fields(instance.cls, state)):
+            types: dict[Hashable, Value] = {field: unknown("annotation", site, field) for field, _ in fields}
+            return [(state, (state.new(("annotations", site), Dict(types)),))]
         content = mappings.content_of(ref, state)
         method = None if content is None else mappings.method(content, name, state)
         if content is not None and method is not None:

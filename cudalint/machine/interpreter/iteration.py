@@ -46,6 +46,8 @@ MOST_ITEMS = 3
 MOST_STEPS = 12
 # The steps of a short round.
 MOST_OF_ROUND = 3
+# How many items of a dict are copied one by one.
+_MOST_COPIED = 64
 
 
 @room
@@ -462,15 +464,8 @@ class Iteration(Core):
         results: Results = []
         for after in self.joined(states):
             if node.kind == "dict":
-                items: dict[Hashable, Value] = {}
-                known = exact
-                for key, value in zip(keys, produced, strict=False):
-                    found = constant(as_key(key, after))
-                    if found is ...:
-                        known = False
-                    else:
-                        items[found] = value
-                made_map = Dict(items if known else {}, () if known else union(produced), known)
+                is_one_loop = len(node.generators) == 1
+                made_map = _mapping([as_key(key, after) for key in keys], produced, exact, is_one_loop)
                 results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
                 continue
             kind = "iterator" if node.kind == "generator" else node.kind
@@ -505,7 +500,7 @@ class Iteration(Core):
         for current, iterable in self.eval(clause.iter, state, frame):
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
-            for after, rounds in self.iterate(iterable, current, frame, site):
+            for after, rounds in self.iterate(iterable, current, frame, site, _most_rounds(node)):
                 exact = exact and known is not None and len(known) == len(rounds)
                 ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys)
                 exact = exact and sure
@@ -534,14 +529,19 @@ class Iteration(Core):
                 self.begins_round(current)
                 ready = self.assign(clause.target, value, current, frame, node.ordinal)
                 kept: list[State] = []
+                made, is_let_through = len(keys), True
                 for test in clause.tests:
                     sides = [self.branch(test, r, frame) for r in ready]
-                    sure = sure and not any(yes and no for yes, no in sides)
+                    is_let_through = is_let_through and not any(yes and no for yes, no in sides)
                     ready = [s for yes, _ in sides for s in yes]
                     kept.extend(s for _, no in sides for s in no)
+                sure = sure and is_let_through
                 following.extend(kept if sure else ())
                 for one in ready:
                     following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
+                if not is_let_through:
+                    # What is under such a key may not be there.
+                    keys[made:] = [()] * (len(keys) - made)
             states = self.joined(following) or states
         for current in states:
             current.second_round = was_second
@@ -576,6 +576,26 @@ class Iteration(Core):
         for current in after:
             current.stack = before
         return [(current, NONE) for current in after]
+
+
+def _most_rounds(node: ir.Comprehension) -> int:
+    """A dict that is copied, or some of its items, is gone through item by item."""
+    is_copy = node.kind == "dict" and isinstance(node.key, ir.Name) and isinstance(node.element, ir.Name)
+    return _MOST_COPIED if is_copy else MOST_ITEMS
+
+
+def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: bool) -> Dict:
+    """What a comprehension of a dict gives: where it may hold more, what is known of single keys stays."""
+    items: dict[Hashable, Value] = {}
+    for key, value in zip(keys, values, strict=False):
+        found = constant(key)
+        if found is ...:
+            exact = False
+        else:
+            items[found] = value if exact else union([items.get(found, ()), value])
+    if exact:
+        return Dict(items)
+    return Dict(items if is_one_loop else {}, union(values), exact=False)
 
 
 def _waiting(ref: Ref) -> Ref:
@@ -670,7 +690,7 @@ def _at_turn(turn: int, rounds: list[Value], state: State, site: Site) -> Value:
 
 def _few_rounds(items: list[Value], most: int = MOST_ITEMS) -> list[Value]:
     """The first item, then all the others at once; few, and steps of a program, come one after the other."""
-    most = MOST_STEPS if all(_is_step(item) for item in items) else most
+    most = max(most, MOST_STEPS) if all(_is_step(item) for item in items) else most
     return items if len(items) <= most else [items[0], union(items[1:])]
 
 

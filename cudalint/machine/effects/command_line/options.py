@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.stdlib.attributes import has
-from cudalint.machine.effects.stdlib.environment import note_machines
+from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import MADE_OPTION, NAMESPACE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -96,7 +96,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
         default = call.kwargs.get("default")
         value: Value = unknown("option", call.site, *_spelled(call, long))
         note_machines(call.state, name)
-        if name == "local_rank":
+        if name == "local_rank" and not is_started_by_program(call.state.process):
             # The launcher hands it to each rank, whatever its default.
             value = (Rank("local"),)
             call.state.process = replace(call.state.process, local_rank_at_hand=True)

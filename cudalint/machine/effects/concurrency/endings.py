@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.plain import through
+from cudalint.machine.effects.plain import stop, through
 from cudalint.machine.effects.servers.handlers import keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import Ref
+from cudalint.machine.values import Partial, Ref, Value
 
 _KIND = "atexit"
 # Since this Python the children that multiprocessing forks run what they gave to atexit (python/cpython#83856).
@@ -20,9 +20,21 @@ def at_exit(machine: Machine, call: Call) -> Results:
     if _leaves_at_once(machine, call.state.process):
         return through(machine, call)
     if call.args:
-        keep_handler(call.state, _KIND, call.site, call.args[0])
+        keep_handler(call.state, _KIND, call.site, _with_arguments(call))
     machine.hands_over((*call.args, *call.kwargs.values()), call.state, call.frame, call.site)
     return through(machine, call)
+
+
+def _with_arguments(call: Call) -> Value:
+    """The function, with what else it is registered with."""
+    function, *args = call.args
+    return (Partial(function, tuple(args), tuple(call.kwargs.items())),) if args or call.kwargs else function
+
+
+def exits(machine: Machine, call: Call) -> Results:
+    """``sys.exit()``: the process ends here, unless something catches that."""
+    ends(machine, call.state)
+    return stop(machine, call)
 
 
 def _leaves_at_once(machine: Machine, process: Process) -> bool:
@@ -33,10 +45,20 @@ def _leaves_at_once(machine: Machine, process: Process) -> bool:
 
 
 def ends(machine: Machine, state: State) -> None:
-    """A process ends: a child of ``os.fork`` runs what it inherited, too."""
-    launch = state.process.launch
-    if launch is None or launch.family != "fork" or state.process.dead:
+    """A process ends: it runs what was registered, the last first; a child of ``os.fork`` what it inherited, too."""
+    if not _runs_handlers(state.process):
         return
     frame = Frame(Ref(("module", machine.main)), machine.main)
-    for site, function in list(registered(state, _KIND)):
-        machine.call_value(function, [], {}, state.clone(), frame, site)
+    states = [state.clone()]
+    for site, function in reversed(list(registered(state, _KIND))):
+        states = [
+            after for now in states for after, _ in machine.call_value(function, [], {}, now, frame, site)
+        ] or [state.clone()]
+
+
+def _runs_handlers(process: Process) -> bool:
+    """Whether a process ends as Python does: the workers of pools are ended, and forked ones leave at once."""
+    launch = process.launch
+    if process.dead:
+        return False
+    return launch is None or launch.family == "fork" or (launch.family == "process" and launch.method == "spawn")

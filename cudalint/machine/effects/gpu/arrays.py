@@ -16,6 +16,7 @@ from cudalint.machine.values import (
     DEVICE,
     JOINED,
     NONE,
+    STATE,
     Atom,
     Bound,
     Const,
@@ -338,11 +339,21 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, 
         return [(state, (tensor.device,))]
     if name in ("is_cuda", "is_gpu"):
         return [(state, const(tensor.device.is_gpu))]
-    if name in machine.library.metadata.get(tensor.type, frozenset()):
+    kind = _type_asked(machine, tensor, name)
+    if name in machine.library.metadata.get(kind, frozenset()):
         return [(state, (Lib(f"builtins.metadata.{name}"),))]
     if name in ("data", "grad", "T", "mT", "real", "imag"):
         return [(state, (tensor.computed if name == "grad" else tensor,))]
-    return [(state, (Bound(Lib(f"{tensor.type}.{name}"), tensor),))]
+    return [(state, (Bound(Lib(f"{kind}.{name}"), tensor),))]
+
+
+def _type_asked(machine: Machine, tensor: Tensor, name: str) -> str:
+    """The type that is asked for this name: what an object keeps, as a tensor, if tensors have it."""
+    if tensor.type != STATE:
+        return tensor.type
+    library = machine.library
+    of_tensors = name in library.metadata["torch.Tensor"] or library.function(f"torch.Tensor.{name}") is not None
+    return "torch.Tensor" if of_tensors else STATE
 
 
 def tensor_data(machine: Machine, tensor: Tensor, what: str, state: State, frame: Frame, site: Site) -> Results:

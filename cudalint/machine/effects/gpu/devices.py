@@ -245,13 +245,18 @@ def default_enter(machine: Machine, call: Call) -> Results:
     state = call.state
     if isinstance(call.receiver, Dev):
         where = machine.chain(state, call.site, f"makes {call.receiver.kind} the default")
-        state.process = replace(state.process, default_device=call.receiver, default_where=where)
+        outer = (*state.process.outer_defaults, (state.process.default_device, state.process.default_where))
+        state.process = replace(
+            state.process, default_device=call.receiver, default_where=where, outer_defaults=outer
+        )
     return [(state, (call.receiver,) if call.receiver is not None else NONE)]
 
 
 def default_exit(machine: Machine, call: Call) -> Results:
-    """Leaving it: the default is the CPU again."""
-    call.state.process = replace(call.state.process, default_device=None, default_where=None)
+    """Leaving it: the default is again what it was around it."""
+    process = call.state.process
+    *outer, (device, where) = process.outer_defaults or ((None, None),)
+    call.state.process = replace(process, default_device=device, default_where=where, outer_defaults=tuple(outer))
     return [(call.state, NONE)]
 
 

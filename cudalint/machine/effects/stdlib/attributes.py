@@ -20,6 +20,7 @@ from cudalint.machine.values import (
     Lib,
     Ref,
     Super,
+    Tensor,
     Value,
     const,
     constant,
@@ -31,6 +32,8 @@ from cudalint.machine.values import (
 
 _CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
 _DYNAMIC = frozenset({"__getattr__", "__getattribute__", "__setattr__"})
+# What no class has.
+_NO_NAME = "no such name"
 # Words by which a method may set attributes whose names it does not spell out.
 _SETS_ANY = frozenset({"setattr", "__dict__", "vars", "locals", "add_module", "register_module", "register_buffer"})
 
@@ -146,6 +149,10 @@ def has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
         case Lib(path=path):
             known = machine.library.function(f"{path}.{name}") or machine.library.function(f"{path}.{name}.__get__")
             return True if known is not None else None
+        case Tensor(type=kind):
+            # The public names of arrays are known: an array has what its type does not lack.
+            has_names = machine.library.lacks(kind, _NO_NAME) and not name.startswith("_")
+            return not machine.library.lacks(kind, name) if has_names else None
         case Ref():
             return _object_has(machine, atom, name, state)
     return None

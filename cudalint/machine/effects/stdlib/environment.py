@@ -59,8 +59,17 @@ def environ_get(machine: Machine, call: Call) -> Results:
 
 
 def _is_told_otherwise(process: Process, name: str) -> bool:
-    """Whether a rank's launcher tells it its number by its first argument, and by no variable."""
-    return name == "LOCAL_RANK" and process.launch is not None and process.launch.launcher in _BY_ARGUMENT
+    """Whether a rank's launcher tells it its number by an argument, and by no variable."""
+    return name == "LOCAL_RANK" and is_started_by_program(process)
+
+
+def is_started_by_program(process: Process) -> bool:
+    """Whether a rank was started by the program itself: with the command line and the variables of all others.
+
+    It is told its number by an argument. Of processes started one by one, those are ranks that write theirs down.
+    """
+    launch = process.launch
+    return launch is not None and (launch.launcher in _BY_ARGUMENT or process.environ("RANK") is not None)
 
 
 def _is_never_set(machine: Machine, name: str) -> bool:

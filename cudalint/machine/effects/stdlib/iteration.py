@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
 
-from cudalint.machine import questions
+from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Bound, Ref, Value, const, integer, only, union, unknown
 
 MOST_COMBINED = 8
@@ -21,7 +22,25 @@ MOST_COMBINED = 8
 
 def range_(machine: Machine, call: Call) -> Results:
     """``range``: its first two numbers, exact where it is that short."""
-    numbers = [integer(v) for v in call.args]
+    return [result for state, args in _counted(machine, call) for result in _range(state, args, call.site)]
+
+
+def _counted(machine: Machine, call: Call) -> list[tuple[State, list[Value]]]:
+    """``range(args.epochs)``: more rounds than the default of an option has are the user's to ask for."""
+    state, args, end = call.state, call.args, min(len(call.args), 2) - 1
+    default = next((number for atom in args[end] if (number := integer((atom,))) is not None), None) if args else None
+    if default is None or len(args[end]) < 2 or not questions.is_option(args[end]):
+        return [(state, args)]
+    fewer = [*args[:end], const(default), *args[end + 1 :]]
+    answer, sym = machine.truth(operators.compare(">", args[end], const(default), ("range", call.site)), state)
+    if answer is not None or sym is None:
+        return [(state, fewer if answer is False else args)]
+    other = state.split(sym)
+    return [(state, args), (other, fewer)]
+
+
+def _range(state: State, args: list[Value], site: Site) -> Results:
+    numbers = [integer(v) for v in args]
     start, stop_, step = 0, None, 1
     match numbers:
         case [one]:
@@ -36,7 +55,7 @@ def range_(machine: Machine, call: Call) -> Results:
         first = range(start, stop_, step)[:3]
         items = tuple(const(n) for n in first[:2])
         is_open = len(first) > 2
-    return [(call.state, (call.state.new(("range", call.site), Sequence("list", items, (), is_open)),))]
+    return [(state, (state.new(("range", site), Sequence("list", items, (), is_open)),))]
 
 
 def enumerate_(machine: Machine, call: Call) -> Results:

@@ -10,7 +10,10 @@ from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import NONE, Lib, Ref, Task, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Lib, Ref, Task, Value, const, constant, only, unknown
+
+# What else a field tells of itself.
+_OF_FIELDS = ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only")
 
 
 def field(machine: Machine, call: Call) -> Results:
@@ -24,6 +27,22 @@ def field(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown("field", call.site))]
 
 
+def fields(machine: Machine, call: Call) -> Results:
+    """``fields(record)`` of a dataclass or an object of one: each with its name."""
+    state, atom = call.state, only(call.args[0]) if call.args else None
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    cls = found.cls if isinstance(found, Instance) else atom
+    known = machine.record_fields(cls, state) if isinstance(cls, Ref) else []
+    if not known:
+        return [(state, unknown("fields", call.site))]
+    items: list[Value] = []
+    for name, _ in known:
+        parts = {part: unknown("field", call.site, name, part) for part in _OF_FIELDS}
+        made = LibraryObject(NAMESPACE, {**parts, "name": const(name)}, call.site)
+        items.append((state.new(("field", call.site, name), made),))
+    return [(state, (state.new(("fields", call.site), Sequence("tuple", tuple(items))),))]
+
+
 def changed(machine: Machine, call: Call) -> Results:
     """``replace(record, field=value)`` and ``record._replace(field=value)``: made again with some fields changed."""
     given = (call.receiver,) if call.receiver is not None else call.args[0] if call.args else ()
@@ -31,7 +50,9 @@ def changed(machine: Machine, call: Call) -> Results:
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, Instance):
         return [(call.state, unknown("replace", call.site))]
-    made = replace(found, attributes={**found.attributes, **call.kwargs})
+    # Of which fields the code does not show, each may be another one.
+    kept = {name: unknown("replaced", call.site, name) for name in found.attributes} if call.open else found.attributes
+    made = replace(found, attributes={**kept, **call.kwargs})
     ref = call.state.new(("replace", call.site), made)
     after = machine.user_method(made, "__post_init__", call.state)
     if after is None:

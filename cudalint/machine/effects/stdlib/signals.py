@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from cudalint.machine.effects.concurrency import process_identity
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.values import NONE, Const, Lib, Ref, Value, only, unknown
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Const, Lib, Ref, Value, const, constant, only, unknown
 
 _HANDLERS = Ref(("signal handlers",))
+# Beside each handler, the process that set it, and where it did.
+_OF, _AT = " of", " at"
 
 
 def handle(machine: Machine, call: Call) -> Results:
@@ -19,7 +23,8 @@ def handle(machine: Machine, call: Call) -> Results:
     before = found.variables if isinstance(found, Scope) else {}
     machine.hands_over((handler,), call.state, call.frame, call.site)
     if number is not None:
-        kept = {**before, number: handler, f"{number} of": (process_identity.pid_of(call.state),)}
+        its_own = (process_identity.pid_of(call.state),)
+        kept = {**before, number: handler, f"{number}{_OF}": its_own, f"{number}{_AT}": const(call.site)}
         call.state.store(_HANDLERS, Scope(kept, None, "", "signals"))
     return [(call.state, before.get(number or "", unknown("handler", call.site)))]
 
@@ -44,12 +49,25 @@ def _runs(machine: Machine, call: Call, given: Value) -> Results:
         return [(call.state, NONE)]
     args: list[Value] = [given, unknown("frame", call.site)]
     record = machine.record
-    if kept[f"{number} of"] == its_own:
+    if kept[f"{number}{_OF}"] == its_own:
         # In the process that set it, what goes wrong in it is noted where it is run for its own sake.
+        machine.hands_over((handler,), call.state, call.frame, call.site)
         machine.record = record.copy()
     results = machine.call_value(handler, args, {}, call.state, call.frame, call.site)
     machine.record = record
     return [(state, NONE) for state in merge([after for after, _ in results])]
+
+
+def ends(machine: Machine, state: State) -> None:
+    """The main process ends: until then a signal may have come, after all that it did."""
+    found = state.get(_HANDLERS)
+    if state.process.launch is not None or not isinstance(found, Scope):
+        return
+    frame = Frame(Ref(("module", machine.main)), machine.main)
+    for number, handler in found.variables.items():
+        place = constant(found.variables.get(f"{number}{_AT}", NONE))
+        if isinstance(place, Site):
+            machine.hands_over((handler,), state, frame, place)
 
 
 def _number(given: Value) -> str | None:

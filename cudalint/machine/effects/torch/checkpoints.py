@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable
 from dataclasses import replace
 
@@ -24,7 +25,9 @@ def save(machine: Machine, call: Call) -> Results:
     found = list(carried(value, call.state, Pickler.NAMES))
     if place is not None:
         on_gpu = any(one.certain for one in found)
-        machine.saved[place] = machine.saved.get(place, True) and on_gpu
+        for known in (place, _series(place)):
+            if known is not None:
+                machine.saved[known] = machine.saved.get(known, True) and on_gpu
         if not on_gpu:
             machine.loaded.pop(place, None)
         elif machine.saved[place] and has_own_gpu(call.state.process):
@@ -62,6 +65,8 @@ _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
 # What joins parts of a path, or takes one as it is.
 _JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
+# What stands for a number in the names of a series of files.
+_NUMBERS, _ANY = re.compile(r"[0-9#]+"), "#"
 _GOES_BACK = "without map_location it goes back to where it was saved"
 
 
@@ -79,9 +84,10 @@ def item(machine: Machine, call: Call) -> Results:
 
 def _saved_from(machine: Machine, state: State, place: Const | Unknown | None) -> Dev | None:
     """The GPU from which the program itself saved a file: of ranks that share the file, the first one's."""
-    if place is None or not machine.saved.get(place, False):
+    known = place if place in machine.saved or not isinstance(place, Unknown) else _series(place)
+    if place is None or known is None or not machine.saved.get(known, False):
         return None
-    if not _is_one_file(machine, place):
+    if not _is_one_file(machine, known):
         return None
     return Dev("cuda", 0 if has_own_gpu(state.process) and not _is_of_rank(place, state.process) else None)
 
@@ -169,6 +175,37 @@ def _named(part: Hashable) -> Hashable:
                 return Unknown((function, *map(_named, (first, *others))))
             return Unknown(("path", *map(_named, (first, *others)))) if others else _named(first)
     return part
+
+
+def _series(place: Const | Unknown) -> Unknown | None:
+    """The files of one folder whose names differ in their numbers, or in what the code does not show of them."""
+    *folders, last = _parts(place)
+    pieces = _pieces(last)
+    at = max((i for i, piece in enumerate(pieces) if isinstance(piece, str) and "/" in piece), default=None)
+    if at is not None:
+        folder, _, rest = str(pieces[at]).rpartition("/")
+        folders.extend(piece for piece in (*pieces[:at], folder) if piece)
+        pieces = [rest, *pieces[at + 1 :]]
+    name = _NUMBERS.sub(_ANY, "".join(piece if isinstance(piece, str) else _ANY for piece in pieces))
+    return Unknown(("series", *folders, name)) if name[:1].isalpha() and _ANY in name else None
+
+
+def _parts(place: Const | Unknown) -> list[Hashable]:
+    """The folders of a path, and the name in it."""
+    match place:
+        case Unknown(sym=("path", *parts)):
+            return parts
+    return [place]
+
+
+def _pieces(name: Hashable) -> list[Hashable]:
+    """The texts that a name is put together from, and what stands between them."""
+    match name:
+        case Unknown(sym=("joined", *texts)):
+            return [_pieces(text[0])[0] if isinstance(text, tuple) and len(text) == 1 else text for text in texts]
+        case Const(value=str(text)):
+            return [text]
+    return [name]
 
 
 def _is_one_file(machine: Machine, part: object) -> bool:
