@@ -75,7 +75,6 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("names of a lazy package that are there", "pkg/machines.py"),
     ("a module that the fork server imports first asks for a GPU", "devices.py"),
     ("a program that sets Django up and starts workers", "scoring/models.py"),
-    ("plugins of a package are imported by name", "plugins/gpu.py"),
     ("a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811", "sp.py"),
     (
         "a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811",

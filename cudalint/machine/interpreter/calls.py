@@ -393,6 +393,9 @@ class Calls(Core):
         Or with a name that it was not given so far, as what resolves one thing by others does.
         """
         outer = [arguments for at, arguments in self._given if at == entered]
+        if not outer:
+            # The body of a generator, which is no longer within the call that made it.
+            return False
         parts = {part for value in outer[-1].values() for part in _known_parts(value, given.state)}
         before = {value for arguments in outer for value in arguments.values()}
         values = (*given.args, *given.kwargs.values())
