@@ -145,6 +145,16 @@ CASES = {
         "        torch.cuda.init()\nstart()\n",
         "if `settings.Cpu()` does not fit",
     ),
+    "a mapping that is refused for what it holds": (
+        "import settings\n\nmatch settings.load():\n    case {'gpu': 0}:\n        pass\n"
+        "    case {'gpu': 1}:\n        torch.cuda.init()\nstart()\n",
+        "if `{'gpu': 0}` does not fit and `{'gpu': 1}` fits",
+    ),
+    "a mapping of which only the kind is known": (
+        "import settings\n\nmatch settings.load():\n    case {'gpu': 0}:\n        sys.exit()\n"
+        "    case dict():\n        torch.cuda.init()\nstart()\n",
+        "if `{'gpu': 0}` may fit",
+    ),
     "a pattern after one that is refused": (
         "import settings\n\nmatch settings.load():\n    case settings.Cpu():\n        pass\n"
         "    case settings.Gpu(index=0):\n"

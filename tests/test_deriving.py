@@ -926,6 +926,77 @@ def test_words_and_switches_choose_a_device(run: Run, tmp_path: Path) -> None:
     assert "when" not in said.get("words.sharded", {})
 
 
+# What keeps a function off the GPU, what an import does by itself, and what is done beside workers.
+BESIDE = """\
+import multiprocessing
+from multiprocessing import Pool
+
+import torch
+
+multiprocessing.set_start_method("fork")
+
+
+class Inferer:
+    def __init__(self, path, force_cpu=False):
+        self.device = torch.device("cpu")
+        if not force_cpu and torch.cuda.is_available():
+            self.device = torch.device("cuda")
+        self.net = torch.nn.Linear(2, 2).to(self.device)
+
+    def apply(self, image):
+        return self.net(torch.tensor(image).to(self.device)).tolist()
+
+
+class Learner:
+    def __init__(self, net, device=None):
+        self.device = device
+        self.net = torch.nn.Linear(2, 2).to(device)
+
+    def fit(self, rows):
+        return self.net(torch.tensor(rows).to(self.device)).tolist()
+
+
+def plain(rows):
+    return len(rows)
+
+
+def count(n):
+    return n
+
+
+def score(rows, device="cuda"):
+    with Pool(2) as pool:
+        found = pool.map(count, rows)
+    return torch.zeros(len(found), device=device).sum().item()
+"""
+
+
+def test_switches_imports_and_workers_hide_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(BESIDE)
+    done = run("model", str(tmp_path / "beside.py"))
+    said = entries(done.stdout)
+    kept = said["beside.Inferer"]
+    assert (kept["does"], kept["unless"], kept["default-gpu"]) == ("placed", {"force_cpu": [True]}, True)
+    assert said["beside.Inferer.apply"]["does"] == "like"
+    assert (said["beside.Learner"]["does"], said["beside.Learner.fit"]["does"]) == ("placed", "like")
+    assert said["import beside"]["method"] == "fork"
+    assert "beside.plain" not in said
+    assert (said["beside.score"]["device"], said["beside.score"]["default-gpu"]) == ("device", True)
+    assert "# - beside.score: starts processes (multiprocessing by fork)" in done.stdout
+
+
+def test_a_package_offers_what_its_modules_have_by_a_star(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "starred"
+    package.mkdir()
+    helpers = "".join(f"def helper_{n}(rows):\n    return len(rows) + {n}\n\n\n" for n in range(20))
+    (package / "__init__.py").write_text("from starred.train import *\nfrom starred.starred import *\n\n\n" + helpers)
+    (package / "train.py").write_text("import torch\n\n\ndef train(net):\n    net.cuda()\n")
+    (package / "starred.py").write_text("import torch\n\n\nclass Net(torch.nn.Module):\n    pass\n")
+    done = run("model", str(package))
+    assert {"starred.Net", "starred.train"} & entries(done.stdout).keys() == {"starred.Net"}
+    assert '"starred.starred.Net" = "starred.Net"' in done.stdout
+
+
 def test_what_a_known_model_says_more_of_is_left_to_it(run: Run, tmp_path: Path) -> None:
     package = tmp_path / "onnxruntime"
     package.mkdir()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import pickle
 import signal
 import subprocess
@@ -611,3 +612,65 @@ def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> N
     )
     assert done.returncode == 2
     assert done.stderr == "cudalint: error: the language server needs pygls: pip install 'cudalint[server]'\n"
+
+
+def _said(told: object) -> bytes:
+    data = json.dumps(told).encode()
+    return b"Content-Length: %d\r\n\r\n%s" % (len(data), data)
+
+
+BEGIN = _said(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {"processId": None, "rootUri": None, "capabilities": {}},
+    }
+) + _said({"jsonrpc": "2.0", "method": "initialized", "params": {}})
+SHUT_DOWN, EXIT = _said({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}), _said({"jsonrpc": "2.0", "method": "exit"})
+HOVERS = {"textDocument": {"uri": "file:///main.py"}, "position": {"line": 3, "character": 3}}
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        pytest.param(SHUT_DOWN + EXIT, id="before the answer to shutdown"),
+        pytest.param(EXIT, id="without shutdown"),
+        pytest.param(
+            _said({"jsonrpc": "2.0", "id": 3, "method": "textDocument/hover", "params": HOVERS}) + EXIT,
+            id="before the answer to a question",
+        ),
+    ],
+)
+def test_an_editor_that_ends_it_without_waiting_is_told_of_no_trouble(project: Path, last: bytes) -> None:
+    document = {"uri": (project / "main.py").as_uri(), "languageId": "python", "version": 1, "text": MAIN}
+    opened = _said({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}})
+    with subprocess.Popen(
+        [sys.executable, "-m", "cudalint", "server"],
+        cwd=project,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as server:
+        assert server.stdin is not None
+        assert server.stderr is not None
+        # An editor keeps its end open until the server has gone.
+        server.stdin.write(BEGIN + opened + last)
+        server.stdin.flush()
+        said = server.stderr.read().decode()
+    assert said == ""
+
+
+@pytest.mark.parametrize("length", [10**14, 10**26])
+def test_a_message_that_is_longer_than_any_ends_it(tmp_path: Path, length: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cudalint", "server"],
+        cwd=tmp_path,
+        env=environment(),
+        input=BEGIN + b"Content-Length: %d\r\n\r\n{}" % length,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")

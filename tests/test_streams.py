@@ -112,6 +112,17 @@ def test_a_full_disk_is_an_error(unused: Path) -> None:
     assert (code, errors) == (2, "cudalint: error: the output cannot be written: No space left on device\n")
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("asked", [["--help"], ["check", "--help"], ["--version"]], ids=" ".join)
+def test_a_full_disk_takes_no_help(unused: Path, asked: list[str]) -> None:
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [*COMMAND, *asked], cwd=unused, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    said = "cudalint: error: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
 def test_standard_input_that_cannot_be_read(tmp_path: Path) -> None:
     closed = subprocess.run(
         ["sh", "-c", '"$@" <&-', "sh", *COMMAND, "check", "-"],

@@ -277,7 +277,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         benign=True,
     )
     launched = Launched(
-        "pool", "multiprocessing", "fork", site, site, "why", (site,), "context", (site,), "no", "held", True
+        "pool", "multiprocessing", "fork", site, site, "why", (site,), "context", 1, (site,), "no", "held", True
     )
     for value in (outcome, launched):
         left_out = [f.name for f in dataclasses.fields(value) if getattr(value, f.name) == f.default]

@@ -31,7 +31,7 @@ class Choice:
     @property
     def conditional(self) -> bool:
         """Whether values of arguments decide, which only some effects understand."""
-        return any(key == "when" for key, _ in self.settings)
+        return any(key in ("when", "unless") for key, _ in self.settings)
 
 
 def choice(subject: Subject, plain: Trial) -> Choice | None:
@@ -56,7 +56,10 @@ def _ways(subject: Subject, name: str) -> list[tuple[Value, Value, tuple[tuple[s
     default = next((param.default for param in subject.params if param.name == name), None)
     value = default.value if isinstance(default, ir.Const) else None
     if isinstance(value, bool):
-        return [(FALSE, TRUE, switched), (const("cpu"), const("cuda"), named)]
+        # One that is off may also be what keeps the function on the CPU.
+        kept: tuple[tuple[str, Setting], ...] = (("unless", {name: [True]}),)
+        keeping = [] if value else [(TRUE, FALSE, kept)]
+        return [(FALSE, TRUE, switched), *keeping, (const("cpu"), const("cuda"), named)]
     if isinstance(value, str) and value not in ("cpu", "cuda"):
         # A word that leaves the choice to the function does so where it is given, too.
         named = (*named, ("when", {name: [value]}))

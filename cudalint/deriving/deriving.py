@@ -220,9 +220,9 @@ class _Deriver:
         if loose is not None and loose.cut:
             self.unknown.append(f"{name}: with other arguments more than is followed")
             loose = None
-        if launches(plain) or launches(loose):
-            return self._launcher(subject, name, plain, loose)
-        settings = self._of_process(plain) or self._of_gpu(subject, name, plain, loose)
+        if (launches(plain) or launches(loose)) and self._launcher(subject, name, plain, loose):
+            return True
+        settings = self._of_process(subject, plain) or self._of_gpu(subject, name, plain, loose)
         if settings is None:
             return False
         self._add((name,), settings)
@@ -235,6 +235,7 @@ class _Deriver:
         return subject.run({p: unknown("derived", p) for p in subject.defaults})
 
     def _launcher(self, subject: Subject, name: str, plain: Trial, loose: Trial | None) -> bool:
+        """Say what runs in the workers that a function starts; whether that is all there is to say of it."""
         found = launcher(subject)
         if found is None:
             started = launches(plain) or launches(loose)
@@ -252,9 +253,10 @@ class _Deriver:
         self._add((name,), (*settings, _LEAVES))
         return True
 
-    def _of_process(self, plain: Trial) -> tuple[tuple[str, Setting], ...] | None:
+    def _of_process(self, subject: Subject, plain: Trial) -> tuple[tuple[str, Setting], ...] | None:
         """What a function sets for the whole process."""
-        methods = start_methods(plain, Process())
+        # What the import of its module set is said of that.
+        methods = start_methods(plain, self._imported(subject.module))
         if len(methods) == 1:
             library, method = next(iter(methods.items()))
             return ("does", "method.set"), ("library", library), ("method", method), _LEAVES
@@ -344,6 +346,10 @@ class _Deriver:
             self.entries = self.entries[:-1] if said else self.entries
             self._add((name,), (("does", "estimator"), ("type", name), *made_by, *kept, _LEAVES))
             spoken = {m: tuple(s for s in settings if s[0] not in _CHOOSING) for m, settings in spoken.items()}
+        elif remembered and asks["does"] == "placed":
+            # It lies where making it put it, and its methods compute there.
+            like = (("does", "like"), ("returns", "unknown"), _LEAVES)
+            spoken = {m: like if settings in remembered else settings for m, settings in spoken.items()}
         elif spoken and not said:
             self._add((name,), (("does", "nothing"), ("returns", f"thing:{name}"), _LEAVES))
         for method, settings in spoken.items():

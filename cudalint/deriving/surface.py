@@ -63,8 +63,8 @@ class Surface:
         for module in self.modules():
             if not _is_public(module):
                 continue
-            for name in self._offered(module):
-                for definition in self._definitions(module, name):
+            for home, name in self._offered(module):
+                for definition in self._definitions(home, name):
                     found.setdefault(definition.dotted, set()).add(f"{module}.{name}")
         return {place: sorted(names, key=lambda n: (n.count("."), len(n), n)) for place, names in sorted(found.items())}
 
@@ -87,16 +87,22 @@ class Surface:
         if isinstance(found, Definition):
             yield found
 
-    def _offered(self, module: str) -> Iterable[str]:
-        """What a module defines, and what the file of a package imports for others to import from there."""
+    def _offered(self, module: str) -> Iterable[tuple[str, str]]:
+        """What a module defines, and what the file of a package imports for others to import from there.
+
+        Each name with the module that has it: this one, or one that gives it to all.
+        """
         is_package = self.files.sources[module].path.endswith("__init__.py")
         bound = self._bindings(module)
         own = (n for n, s in bound.items() if is_package or isinstance(s, ir.FunctionDef | ir.ClassDef))
-        yield from (name for name in own if not name.startswith("_"))
-        for statement in self._star_imports(module) if is_package else ():
+        yield from ((module, name) for name in own if not name.startswith("_"))
+        makes_names = not is_package or "__getattr__" in bound
+        for statement in () if makes_names else self._star_imports(module):
             home = self.files.resolve(module, statement.module, statement.level)
-            if home in self.files.sources:
-                yield from (n for n in self._bindings(home) if not n.startswith("_"))
+            if home is not None and home in self.files.sources:
+                given = (name for name in self._bindings(home) if not name.startswith("_"))
+                shown = (name for name in given if self.files.child(module, name) is None)
+                yield from ((home, name) for name in shown if self._gives(home, name))
 
     def lookup(self, module: str, name: str, hops: int = 0) -> Definition | Unclear:
         """What a name of a module is, through the imports of the package."""
@@ -130,6 +136,15 @@ class Surface:
             if found is not Unclear.MISSING:
                 missing = found
         return missing
+
+    def _gives(self, module: str, name: str) -> bool:
+        """Whether a module gives a name to those who take all: with ``__all__``, where a display shows that it does."""
+        match self._bindings(module).get("__all__"):
+            case None:
+                return True
+            case ir.Assign(value=ir.Display(items=items)):
+                return any(isinstance(item, ir.Const) and item.value == name for item in items)
+        return False
 
     def _bindings(self, module: str) -> dict[str, ir.Stmt]:
         if module not in self._bound:

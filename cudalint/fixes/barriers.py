@@ -47,7 +47,7 @@ def name_the_gpu(case: Case) -> Iterator[Proposal]:
 def _gpus(case: Case, view: View, call: cst.Call) -> Iterator[tuple[str, tuple[Change, ...], str]]:
     """Expressions for the rank's GPU at a barrier, with what they need and what is uncertain about them."""
     if case.outcome.kind is Kind.BARRIER_GUESSES:
-        current = imports.torch_cuda(view, "current_device")
+        current = imports.torch_cuda(view, "current_device", call)
         if _selects_before(view, call):
             yield f"{current.text}()", current.changes, _CHOSEN
         # The rank's number is what the barrier guessed, and not what the program chose.

@@ -40,6 +40,8 @@ class Copier:
 
     view: View
     way: Way
+    # Where what is written stands; at the top of the module unless that is said.
+    at: cst.CSTNode | None = None
     imports: dict[Change, None] = field(default_factory=dict)
 
     def changes(self, node: cst.CSTNode, shapes: Mapping[cst.CSTNode, Shape]) -> list[Change]:
@@ -50,6 +52,7 @@ class Copier:
         shape = shapes.get(node)
         if shape is None or not self._concerns(shape):
             return []
+        self.at = node
         if shape.form is Form.ARRAY and _gives_several(node):
             raise NoCopyError
         return self._around(node, self.expression(_HERE, shape))
@@ -155,7 +158,7 @@ class Copier:
         return found if depth == 0 else f"{found}_{depth}"
 
     def _member(self, module: str, name: str) -> str:
-        spelled = imports.member(self.view, module, name)
+        spelled = imports.member(self.view, module, name, self.at)
         self.imports.update(dict.fromkeys(spelled.changes))
         return spelled.text
 

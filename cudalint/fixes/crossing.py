@@ -224,7 +224,7 @@ def _restored(case: Case) -> _Changes | None:
     """Each parameter of the workers that is seen to hold something on the GPU, moved there first."""
     result: _Changes = {}
     for view, function in dict.fromkeys(_targets(case)):
-        copier = Copier(view, Way.TO_GPU)
+        copier = Copier(view, Way.TO_GPU, function.body)
         if not isinstance(function.body, cst.IndentedBlock):
             return None
         try:

@@ -35,7 +35,7 @@ def select_instead(case: Case) -> Iterator[Proposal]:
     if isinstance(call.func, cst.Attribute):
         changes = [view.replace(call.func.attr, "set_device")]
     else:
-        name = imports.torch_cuda(view, "set_device")
+        name = imports.torch_cuda(view, "set_device", call)
         changes = [view.replace(call.func, name.text), *name.changes]
     if case.outcome.subject == NUMBERED:
         yield Proposal("select the device with `set_device`", in_file(view, changes), doubt=_OTHER_GPU)
@@ -183,7 +183,7 @@ def by_index(case: Case) -> Iterator[Proposal]:
         )
         return
     doubt = _NUMBERS
-    selection = _selection(case, view, index)
+    selection = _selection(case, view, node, index)
     if selection is None:
         return
     text, needed = selection
@@ -306,19 +306,19 @@ def without_element(view: View, elements: object, position: int) -> Change:
     return Change(start, view.end(entry.value), "")
 
 
-def _selection(case: Case, view: View, index: str) -> tuple[str, tuple[Change, ...]] | None:
+def _selection(case: Case, view: View, node: cst.CSTNode, index: str) -> tuple[str, tuple[Change, ...]] | None:
     """The call that selects a GPU for the framework that used CUDA, and the imports it needs."""
     message = case.outcome.cause[-1].message if case.outcome.cause else ""
     match message.partition(".")[0]:
         case "cupy":
-            module = imports.module(view, "cupy")
+            module = imports.module(view, "cupy", node)
             return f"{module.text}.cuda.Device({index}).use()", module.changes
         case "numba":
-            name = imports.member(view, "numba.cuda", "select_device")
+            name = imports.member(view, "numba.cuda", "select_device", node)
             return f"{name.text}({index})", name.changes
         case "jax" | "tensorflow":
             return None
-    name = imports.torch_cuda(view, "set_device")
+    name = imports.torch_cuda(view, "set_device", node)
     return f"{name.text}({index})", name.changes
 
 

@@ -16,6 +16,7 @@ from typing import TypeVar
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span, StepKind
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import Change, apply, as_edits, between, images
+from cudalint.fixes.formatted import fitted, has_formatted
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import joined, spawn_doubts, thread_doubts
 from cudalint.fixes.view import Views
@@ -213,7 +214,7 @@ class _Search:
         for path, changes in proposal.changes.items():
             before = texts.get(path, self._old[path])
             try:
-                texts[path] = apply(before, changes)
+                texts[path] = apply(before, self._fitted(attempt.basis, path, changes))
             except ValueError:
                 return None
         if texts == attempt.texts or any(
@@ -230,6 +231,14 @@ class _Search:
             return None
         moved = {path: between(self._old[path], text) for path, text in texts.items()}
         return _Attempt(texts, moved, (*attempt.proposals, proposal), analysis.findings, analysis.basis)
+
+    def _fitted(self, basis: Basis, path: str, changes: Iterable[Change]) -> Iterable[Change]:
+        """Changes of a file as they can be written where they stand."""
+        module = next((name for name, source in basis.files.sources.items() if source.path == path), None)
+        source = None if module is None else basis.files.sources[module]
+        if module is None or source is None or not has_formatted(source.text):
+            return changes
+        return fitted(self._run.views.of(source, module), changes)
 
     def _is_cut_short(self, basis: Basis) -> bool:
         """Whether a bound now cuts an entry that showed the finding: then that it is gone means nothing."""

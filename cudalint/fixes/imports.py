@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
 
 from cudalint.fixes.edits import Change
+from cudalint.fixes.names import bindings, hidden, unsteady
 from cudalint.fixes.statements import begins_with_import, is_docstring
-from cudalint.fixes.view import View, dotted
+from cudalint.fixes.view import Binding, View, dotted, imported
 
 _ALIASES = {"torch.multiprocessing": "mp", "torch.distributed": "dist"}
 
@@ -22,9 +23,11 @@ class Spelling:
     changes: tuple[Change, ...] = ()
 
 
-def module(view: View, name: str) -> Spelling:
-    """A module by the name it has in the file; imported where it has none."""
-    for bound, binding in view.bindings().items():
+def module(view: View, name: str, at: cst.CSTNode | None = None) -> Spelling:
+    """A module by the name it has at a place, or at the top; imported there where it has none."""
+    at = at or view.tree
+    known = visible(view, at)
+    for bound, binding in known.items():
         if binding.name is None and binding.module == name and "." not in name:
             return Spelling(bound)
         if binding.name is None and binding.module == name and bound != name.partition(".")[0]:
@@ -32,36 +35,59 @@ def module(view: View, name: str) -> Spelling:
         if binding.name is not None and f"{binding.module}.{binding.name}" == name:
             return Spelling(bound)
     root, _, rest = name.partition(".")
-    imported = [b.module for n, b in view.bindings().items() if n == root and b.name is None]
-    if any(m == name or m.startswith(f"{name}.") for m in imported):
+    modules = [b.module for n, b in known.items() if n == root and b.name is None]
+    if any(m == name or m.startswith(f"{name}.") for m in modules):
         return Spelling(name)
-    if not rest:
-        return Spelling(name, (_new_line(view, f"import {name}"),))
-    if name in _ALIASES and _ALIASES[name] not in view.names():
-        return Spelling(_ALIASES[name], (_new_line(view, f"import {name} as {_ALIASES[name]}"),))
+    alias = _ALIASES.get(name, "") if rest or _is_taken(view, root, at) else ""
+    if alias and alias not in view.names():
+        return Spelling(alias, (_new_line(view, f"import {name} as {alias}"),))
     return Spelling(name, (_new_line(view, f"import {name}"),))
 
 
-def member(view: View, name: str, attribute: str) -> Spelling:
-    """A name of a module: as the file imports it, joined to an import of its siblings, or by its module."""
-    for bound, binding in view.bindings().items():
+def member(view: View, name: str, attribute: str, at: cst.CSTNode | None = None) -> Spelling:
+    """A name of a module at a place: as the file imports it, joined to an import of its siblings, or by its module."""
+    at = at or view.tree
+    for bound, binding in visible(view, at).items():
         if binding.module == name and binding.name == attribute:
             return Spelling(bound)
-    known = module(view, name)
+    known = module(view, name, at)
     if not known.changes:
         return Spelling(f"{known.text}.{attribute}")
     if attribute not in view.names():
         for statement in _imports_from(view, name):
             return Spelling(attribute, (_joined(view, statement, attribute),))
+        if _is_taken(view, known.text.partition(".")[0], at):
+            return Spelling(attribute, (_new_line(view, f"from {name} import {attribute}"),))
     return Spelling(f"{known.text}.{attribute}", known.changes)
 
 
-def torch_cuda(view: View, attribute: str) -> Spelling:
-    """A name of ``torch.cuda``, which ``import torch`` loads as well."""
-    known = member(view, "torch.cuda", attribute)
+def visible(view: View, at: cst.CSTNode) -> Mapping[str, Binding]:
+    """What imports bind names to that code at a place sees: its module's, and those above it in its own functions."""
+    local = hidden(view, at)
+    shown = {n: b for n, b in view.module_bindings().items() if n not in local and n not in unsteady(view)}
+    functions = [node for node in view.around(at) if isinstance(node, cst.FunctionDef)]
+    for function in reversed(functions):
+        for node in view.inside(function.body):
+            above = isinstance(node, cst.Import | cst.ImportFrom) and view.start(node) < view.start(at)
+            if above and view.function(node) is function:
+                shown.update((n, b) for n, b in imported(node) if local.get(n) is function)
+    return shown
+
+
+def _is_taken(view: View, name: str, at: cst.CSTNode) -> bool:
+    """Whether a name stands for something else than the module that an import at the top would bind it to."""
+    binding = visible(view, at).get(name)
+    if binding is not None and binding.name is None and binding.module.partition(".")[0] == name:
+        return False
+    return name in hidden(view, at) or any(bound == name for bound, _ in bindings(view, view.tree))
+
+
+def torch_cuda(view: View, attribute: str, at: cst.CSTNode | None = None) -> Spelling:
+    """A name of ``torch.cuda`` at a place, which ``import torch`` loads as well."""
+    known = member(view, "torch.cuda", attribute, at)
     if not known.changes or known.text == attribute:
         return known
-    torch = module(view, "torch")
+    torch = module(view, "torch", at)
     return Spelling(f"{torch.text}.cuda.{attribute}", torch.changes)
 
 

@@ -63,7 +63,7 @@ def right_library(case: Case) -> Iterator[Proposal]:
     if found is None or case.outcome.kind is not Kind.METHOD_WITHOUT_EFFECT or library not in _SETTABLE:
         return
     view, call = found
-    name = imports.member(view, library, _CHOICE)
+    name = imports.member(view, library, _CHOICE, call)
     doubt = f"all workers of {library} then start by spawn"
     yield Proposal(
         f"set the start method of {library}",

@@ -73,7 +73,7 @@ def spawning_library(case: Case) -> Iterator[Proposal]:
     target = layout.guarded(view)
     if target is None:
         return
-    name = imports.member(view, launch.library, "set_start_method")
+    name = imports.member(view, launch.library, "set_start_method", target)
     line = view.lines_before(target, [f'{name.text}("spawn")'])
     yield Proposal(
         f"let {launch.library}, which starts the workers, start them by spawn",

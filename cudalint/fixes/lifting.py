@@ -29,7 +29,7 @@ def partial_in_place(case: Case) -> Iterator[Proposal]:
         given = _bound(view, function)
         if given is None:
             continue
-        partial = imports.member(view, "functools", "partial")
+        partial = imports.member(view, "functools", "partial", function)
         content = f"{partial.text}({', '.join(given)})"
         yield Proposal(
             f"send `{content}` in place of the lambda",
@@ -285,7 +285,7 @@ def _handed_along(
         return None
     handed = _handed(found, taken)
     along = ", ".join(f"{n}={value}" for n, value in handed.items())
-    partial = imports.member(view, "functools", "partial")
+    partial = imports.member(view, "functools", "partial", scope.body)
     changes: list[Change] = []
     for use in (*uses, *own):
         call = view.parent(use)
@@ -355,7 +355,7 @@ def _lambda(view: View, function: cst.Lambda, found: Capture, taken: Taken) -> I
     sent = imports.Spelling(name)
     handed = _handed(found, taken)
     if handed:
-        partial = imports.member(view, "functools", "partial")
+        partial = imports.member(view, "functools", "partial", function)
         along = ", ".join(f"{n}={value}" for n, value in handed.items())
         sent = imports.Spelling(f"{partial.text}({name}, {along})", partial.changes)
     yield _lifted(name, found, taken, in_file(view, [*placed, view.replace_whole(function, sent.text), *sent.changes]))

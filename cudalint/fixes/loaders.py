@@ -13,6 +13,7 @@ from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
 from cudalint.fixes.queries import asks_for_gpus
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
+from cudalint.text.itself import reads_itself
 
 # Arguments of a loader that mean something only with workers; torch refuses most of them without.
 _FOR_WORKERS = (
@@ -42,6 +43,8 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
         dropped = in_file(view, [view.without_argument(call, argument)])
         if _asks_for_pinning(case):
             yield Proposal(message, dropped, doubt="the program asks whether something is pinned")
+        elif any(reads_itself(source.text) for source in case.basis.files.sources.values()):
+            yield Proposal(message, dropped, doubt="the program may read its own text")
         elif not _keeps_its_kind(view, call):
             yield Proposal(message, dropped, doubt="a batch that is a tuple becomes a list where it is pinned")
         elif isinstance(argument.value, cst.Name) or (dotted(argument.value) and not _computes_attributes(case)):
@@ -143,7 +146,7 @@ def generator_on_device(case: Case) -> Iterator[Proposal]:
     if found is None or case.outcome.detail != "shuffle":
         return
     view, call = found
-    generator = imports.member(view, "torch", "Generator")
+    generator = imports.member(view, "torch", "Generator", call)
     device, doubt = _default_device(case, view, call)
     changes = view.with_keyword(call, "generator", f"{generator.text}(device={device})")
     doubts = [_ONE_SEED] if doubt is None else [doubt, _ONE_SEED]

@@ -31,7 +31,7 @@ def share_memory(case: Case) -> Iterator[Proposal]:
         return
     view, made = found
     name, value, doubt = setting
-    environ = imports.member(view, "os", "environ")
+    environ = imports.member(view, "os", "environ", made)
     line = f'{environ.text}["{name}"] = "{value}"'
     places = [moves.inserted_before(view, made, [line]), moves.below_imports(view, [line])]
     for place in places:

@@ -141,6 +141,50 @@ def top(view: View) -> set[str]:
     return result
 
 
+def hidden(view: View, at: cst.CSTNode) -> dict[str, cst.FunctionDef]:
+    """The names that stand for something of a function around a place there, each with the innermost that has it."""
+    result: dict[str, cst.FunctionDef] = {}
+    for function in [node for node in view.around(at) if isinstance(node, cst.FunctionDef)][::-1]:
+        own = {name for name, _ in bindings(view, function)} | _all_parameters(function)
+        given_up = set(_declared(view, function))
+        result = {n: f for n, f in result.items() if n not in given_up}
+        result.update(dict.fromkeys(own - given_up, function))
+    return result
+
+
+def _declared(view: View, function: cst.FunctionDef) -> Iterator[str]:
+    """The names of its module that a function says it means."""
+    for node in view.inside(function.body):
+        if isinstance(node, cst.Global) and view.function(node) is function:
+            yield from (item.name.value for item in node.names)
+
+
+def _all_parameters(function: cst.FunctionDef) -> set[str]:
+    given = function.params
+    starred = [p.name.value for p in (given.star_arg, given.star_kwarg) if isinstance(p, cst.Param)]
+    return {*parameters(function), *starred}
+
+
+def unsteady(view: View) -> frozenset[str]:
+    """Names of the module that its top takes away, or gives something else than an import does."""
+    return view.once(_unsteady)
+
+
+def _unsteady(view: View) -> frozenset[str]:
+    result: set[str] = set()
+    for statement in view.tree.body:
+        match statement:
+            case cst.FunctionDef(name=name) | cst.ClassDef(name=name):
+                result.add(name.value)
+            case cst.SimpleStatementLine(body=lines):
+                for small in lines:
+                    targets = small.targets if isinstance(small, cst.Assign) else ()
+                    result.update(name for each in targets for name in _plain_names(view, each.target))
+                    if isinstance(small, cst.Del):
+                        result |= _plain_names(view, small.target)
+    return frozenset(result)
+
+
 def parameters(function: cst.FunctionDef) -> list[str]:
     """The names of a function's parameters, in the order of positional arguments; keyword-only ones last."""
     given = function.params

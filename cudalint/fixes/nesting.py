@@ -134,7 +134,7 @@ def _executor(view: View, call: cst.Call) -> list[Change] | None:
     context = _context(view, call)
     if context is not None:
         changes += view.with_keyword(call, "mp_context", context)
-    name = imports.member(view, "concurrent.futures", "ProcessPoolExecutor")
+    name = imports.member(view, "concurrent.futures", "ProcessPoolExecutor", call)
     return [view.replace(call.func, name.text), *changes, *name.changes]
 
 
@@ -237,7 +237,7 @@ def _thread_pool(view: View, call: cst.Call) -> list[Change]:
         return []
     if len([a for a in call.args if a.keyword is None]) > (1 if dropped else len(same)):
         return []  # The second of an executor of processes is its context.
-    threads = imports.member(view, module, name)
+    threads = imports.member(view, module, name, call)
     gone = [a for a in call.args if a.keyword is not None and a.keyword.value in dropped]
     taken = view.without_arguments(call, gone)
     return [view.replace(call.func, threads.text), *taken, *threads.changes]
@@ -259,7 +259,7 @@ def _thread(view: View, start: cst.Call) -> list[Change]:
         return []
     if not _is_seen_to_end(view, made):
         return []
-    thread = imports.member(view, "threading", "Thread")
+    thread = imports.member(view, "threading", "Thread", made)
     return [view.replace(made.func, thread.text), *thread.changes]
 
 

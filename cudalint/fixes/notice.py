@@ -16,6 +16,12 @@ _LOOKS = re.compile(
     r"|\.__(?:qual)?name__\b|\.co_\w+|\bimport\s+__main__|\bco_name\b"
 )
 
+# What goes through all names of a module, or counts them; one of them may be asked for by its name.
+_COUNTS = re.compile(
+    r"\b(?:globals|locals|vars|dir)\(\s*\)(?!\s*(?:\[|\.(?:get|setdefault|update|pop)\b))|\bgetmembers\("
+)
+_IMPORTS = ("import ", "from ")
+
 # What goes on where a name is not there.
 _OUTLIVES = re.compile(r"\bexcept\s*:|\b(?:NameError|Exception|BaseException|suppress)\b")
 
@@ -23,6 +29,12 @@ _OUTLIVES = re.compile(r"\bexcept\s*:|\b(?:NameError|Exception|BaseException|sup
 def misses_nothing(view: View) -> bool:
     """Whether nothing can tell that a variable of a module is set earlier than it was."""
     return _LOOKS.search(view.text) is None and _OUTLIVES.search(view.text) is None
+
+
+def counts_names(before: str, after: str) -> bool:
+    """Whether a changed text imports something more at its top, and goes through all the names that it has."""
+    added = set(after.splitlines()) - set(before.splitlines())
+    return any(row.startswith(_IMPORTS) for row in added) and _COUNTS.search(after) is not None
 
 
 def is_named(case: Case, view: View) -> bool:

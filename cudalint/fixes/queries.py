@@ -27,7 +27,9 @@ def count_instead(case: Case) -> Iterator[Proposal]:
         return
     view, call = found
     assert isinstance(call.func, cst.Attribute)
-    asked = f"{view.source(call.func.value)}.device_count() > 0"
+    counted = f"{view.source(call.func.value)}.device_count()"
+    # Where nothing takes the answer, nothing is compared.
+    asked = counted if isinstance(view.parent(call), cst.Expr) else f"{counted} > 0"
     text = f"({asked})" if _binds_tighter(view, call) else asked
     yield Proposal(
         "ask `torch.cuda.device_count() > 0`, which leaves the driver alone, in place of `is_available()`",

@@ -179,25 +179,26 @@ def select_early(case: Case) -> Iterator[Proposal]:
     target = _target(case)
     if target is not None:
         view, function, rank = target
-        yield _selecting(view, moves.at_top(view, function, _selection(case, view, rank)), message, _OWN_GPU)
+        changes = moves.at_top(view, function, _selection(case, view, function.body, rank))
+        yield _selecting(view, function.body, changes, message, _OWN_GPU)
     for view, node in _joining(case):
         for rank, doubt in _ranks_at(case, view, node):
-            changes = moves.inserted_before(view, node, _selection(case, view, rank))
-            yield _selecting(view, changes, message, doubt)
+            changes = moves.inserted_before(view, node, _selection(case, view, node, rank))
+            yield _selecting(view, node, changes, message, doubt)
 
 
-def _selecting(view: View, changes: list[Change], message: str, doubt: str) -> Proposal:
-    needed = imports.torch_cuda(view, "set_device").changes
+def _selecting(view: View, at: cst.CSTNode, changes: list[Change], message: str, doubt: str) -> Proposal:
+    needed = imports.torch_cuda(view, "set_device", at).changes
     return Proposal(message, in_file(view, [*needed, *changes]), doubt=doubt)
 
 
-def _selection(case: Case, view: View, rank: str) -> list[str]:
+def _selection(case: Case, view: View, at: cst.CSTNode, rank: str) -> list[str]:
     """The rows that select a GPU; without one they do nothing, unless the program cannot run so anyway."""
-    line = _select(view, rank)
+    line = _select(view, at, rank)
     joined = _joined(case)
     if is_of_nccl(view) or (joined is not None and is_of_nccl(joined[0])):
         return [line]
-    return [f"if {imports.torch_cuda(view, 'is_available').text}():", f"    {line}"]
+    return [f"if {imports.torch_cuda(view, 'is_available', at).text}():", f"    {line}"]
 
 
 def is_of_nccl(view: View) -> bool:
@@ -212,8 +213,8 @@ def _names_nccl(view: View, call: cst.Call) -> bool:
     return isinstance(value, cst.SimpleString) and value.evaluated_value == "nccl"
 
 
-def _select(view: View, rank: str) -> str:
-    return f"{imports.torch_cuda(view, 'set_device').text}({rank})"
+def _select(view: View, at: cst.CSTNode, rank: str) -> str:
+    return f"{imports.torch_cuda(view, 'set_device', at).text}({rank})"
 
 
 def _joined(case: Case) -> tuple[View, cst.CSTNode] | None:
@@ -263,7 +264,7 @@ def _ranks_at(case: Case, view: View, node: cst.CSTNode) -> Iterator[tuple[str, 
                 yield view.source(argument.value), "this rank counts over all machines where there are several"
     target = _target(case)
     if target is None and _LOCAL_RANK in view.text:
-        environ = imports.member(view, "os", "environ")
+        environ = imports.member(view, "os", "environ", node)
         if not environ.changes:
             yield f'int({environ.text}["{_LOCAL_RANK}"])', _TORCHRUN
 
@@ -287,8 +288,8 @@ def local_rank_advice(case: Case) -> Iterator[Proposal]:
     changes: dict[str, tuple[Change, ...]] = {}
     if joined is not None and _target(case) is None:
         view, node = joined
-        environ = imports.member(view, "os", "environ")
-        line = _select(view, f'int({environ.text}["{_LOCAL_RANK}"])')
+        environ = imports.member(view, "os", "environ", node)
+        line = _select(view, node, f'int({environ.text}["{_LOCAL_RANK}"])')
         changes = in_file(view, [*environ.changes, *moves.inserted_before(view, node, [line])])
     yield Proposal(
         "select the rank's GPU before anything else: `torch.cuda.set_device` with its number on this machine",
@@ -408,10 +409,10 @@ def _is_there(view: View, rank: str, place: cst.CSTNode) -> bool:
 
 def _computed(view: View, place: cst.BaseExpression) -> Iterator[str]:
     if _LOCAL_RANK in view.text:
-        environ = imports.member(view, "os", "environ")
+        environ = imports.member(view, "os", "environ", place)
         if not environ.changes:
             yield f'int({environ.text}["{_LOCAL_RANK}"])'
-    torch = imports.torch_cuda(view, "device_count")
+    torch = imports.torch_cuda(view, "device_count", place)
     if not torch.changes and isinstance(place, cst.Name | cst.Attribute | cst.Call):
         yield f"{view.source(place)} % {torch.text}()"
 
@@ -427,7 +428,7 @@ def rendezvous(case: Case) -> Iterator[Proposal]:
         if found is None:
             continue
         view, node = found
-        environ = imports.member(view, "os", "environ")
+        environ = imports.member(view, "os", "environ", node)
         lines = [f'{environ.text}.setdefault("{name}", "{value}")' for name, value in _MEETING]
         changes = moves.inserted_before(view, node, lines)
         if changes:

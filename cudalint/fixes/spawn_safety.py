@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 import libcst as cst
 
 from cudalint.finding import Finding
+from cudalint.fixes.notice import counts_names
 from cudalint.fixes.proposal import Case
 from cudalint.fixes.queries import asks_for_gpus
 from cudalint.fixes.view import View
@@ -26,11 +27,16 @@ _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
         Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED, Why.ARRIVES,
-        Why.FAILS, Why.DESCRIPTOR,
+        Why.FAILS, Why.DESCRIPTOR, Why.ASKED_FOR,
+        Why.TEXT, Why.ROWS, Why.REPLACED,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
-_CALLED_AT_PLACE = frozenset({Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR})
+_CALLED_AT_PLACE = frozenset(
+    {
+        Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR, Why.ASKED_FOR, Why.TEXT, Why.ROWS,
+    }
+)  # fmt: skip
 # What the parent did that no worker is seen to look at is told after what the worker does otherwise.
 _TOLD_LAST = frozenset({Why.CALLS, Why.IMPORTS, Why.SETS, Why.STORES})
 # Nobody reads more reasons for one repair.
@@ -69,8 +75,12 @@ def spawn_doubts(
             doubts.setdefault(f"{name} is not seen")
         elif asks_for_gpus(module):
             doubts.setdefault("the program may also run without a GPU")
+    old = {source.path: source.text for source in before.files.sources.values()}
+    if any(counts_names(old[path], text) for path, text in changes.items()):
+        doubts.setdefault("the program goes through the names of its module, of which the repair adds one")
     proofs = inherited(before, after, changes, finding, charge, MOST_STEPS_OF_REASONS if fails or doubts else None)
-    doubts.update(dict.fromkeys(_unlike(after, proofs, Case(finding, outcome, after))))
+    found = _unlike(after, proofs, Case(finding, outcome, after), _adds_rows(old, changes))
+    doubts.update(dict.fromkeys(found))
     return list(doubts)
 
 
@@ -115,14 +125,20 @@ def _main_of(outcome: Outcome) -> str:
     return outcome.anchor.module if first is None else first.site.module
 
 
-def _unlike(after: Basis, found: tuple[Inheritance, ...], case: Case) -> Iterator[str]:
+def _adds_rows(old: Mapping[str, str], changes: Mapping[str, str]) -> bool:
+    """Whether some row of a changed file has another number afterwards."""
+    return any(len(old[path].splitlines()) != len(text.splitlines()) for path, text in changes.items())
+
+
+def _unlike(after: Basis, found: tuple[Inheritance, ...], case: Case, adds_rows: bool) -> Iterator[str]:
     """What may make a fresh process unlike a forked one."""
     seen = {(proof.anchor, proof.method) for proof in found}
     if any(place not in seen for place in after.launches if place[1] in _FRESH):
         yield "the code was not followed to the launch"
     doubts = (doubt for proof in found for doubt in proof.doubts)
     for doubt in sorted(doubts, key=lambda doubt: doubt.why in _TOLD_LAST):
-        yield _in_words(doubt, case)
+        if doubt.why is not Why.ROWS or adds_rows:
+            yield _in_words(doubt, case)
 
 
 def _in_words(doubt: Doubt, case: Case) -> str:
@@ -220,6 +236,12 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"`{name}` tells which worker failed first, and fresh ones fail in another order"
         case Why.DESCRIPTOR:
             return f"`{name}` gives the number of an open file, and fresh processes have others"
+        case Why.TEXT:
+            return f"`{name}` looks at the program's own text, which the repair changes"
+        case Why.ROWS:
+            return f"`{name}` tells the number of a row, and the repair adds rows"
+        case Why.REPLACED:
+            return f"the program puts something of its own in the place of `{name}`, which the repair goes past"
         case Why.REUSED:
             return "the workers of loky serve later calls too, with what they changed in modules"
         case Why.CUT:
@@ -230,6 +252,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "the code does not show what runs before the launch"
         case Why.LENDS:
             return "what the workers give lies in GPU memory of theirs, which it outlives where it is kept"
+        case Why.ASKED_FOR:
+            return f"`{name}` gives tensors on the CPU, which can be taken only while the worker that gives them lives"
         case Why.IN_SHARED_MEMORY:
             return "tensors on the CPU that a process is given are copied by a fork and shared with a fresh process"
         case Why.STOPPED:

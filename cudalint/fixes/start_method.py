@@ -161,16 +161,22 @@ def _launches(view: View, call: cst.Call, launch: Launched) -> Iterator[tuple[li
 def _executor(view: View, call: cst.Call, launch: Launched) -> list[Change]:
     if launch.keyword == "start_method":
         return view.with_keyword(call, launch.keyword, '"spawn"')
-    context = imports.member(view, _home(view, launch), "get_context")
-    return [*view.with_keyword(call, launch.keyword, f'{context.text}("spawn")'), *context.changes]
+    by_position = [a for a in call.args if a.keyword is None and a.star != "**"]
+    if any(argument.star for argument in by_position):
+        return []  # What of these is the context, if any, only their length tells.
+    context = imports.member(view, _home(view, call, launch), "get_context", call)
+    spelled = f'{context.text}("spawn")'
+    if len(by_position) > launch.place > 0:
+        return [view.replace_whole(by_position[launch.place].value, spelled), *context.changes]
+    return [*view.with_keyword(call, launch.keyword, spelled), *context.changes]
 
 
-def _home(view: View, launch: Launched) -> str:
-    """The multiprocessing module to take a context from: one that the file imports already, if any."""
+def _home(view: View, call: cst.Call, launch: Launched) -> str:
+    """The multiprocessing module to take a context from: one that the call sees already, if any."""
     if launch.library not in ("multiprocessing", "torch.multiprocessing"):
         return launch.library
     for name in ("multiprocessing", "torch.multiprocessing"):
-        if not imports.module(view, name).changes:
+        if not imports.module(view, name, call).changes:
             return name
     return "multiprocessing"
 
@@ -206,7 +212,7 @@ def joblib_threads(case: Case) -> Iterator[Proposal]:
 
 def _from_context(view: View, call: cst.Call) -> list[Change]:
     """``mp.Pool(...)`` as ``mp.get_context("spawn").Pool(...)``; a subclass gets another base."""
-    binding = view.bindings().get(dotted(call.func).partition(".")[0])
+    binding = imports.visible(view, call).get(dotted(call.func).partition(".")[0])
     library = None if binding is None else _library(binding)
     if binding is not None and library is None:
         return []
@@ -215,11 +221,11 @@ def _from_context(view: View, call: cst.Call) -> list[Change]:
         return [view.after(call.func.value, '.get_context("spawn")')]
     if isinstance(call.func, cst.Attribute) and library is not None:
         if dotted(call.func.value).rpartition(".")[2] == "pool":
-            context = imports.member(view, library, "get_context")
+            context = imports.member(view, library, "get_context", call)
             return [view.replace(call.func.value, f'{context.text}("spawn")'), *context.changes]
         return [view.after(call.func.value, '.get_context("spawn")')]
     if isinstance(call.func, cst.Name) and binding is not None and binding.name is not None and library is not None:
-        context = imports.member(view, library, "get_context")
+        context = imports.member(view, library, "get_context", call)
         changed = view.replace(call.func, f'{context.text}("spawn").{binding.name}')
         return [changed, *context.changes]
     return _other_base(view, call)
@@ -251,11 +257,11 @@ def _based_on_spawn(view: View, cls: cst.ClassDef) -> list[Change]:
 
 def _spawning_base(view: View, base: cst.BaseExpression) -> list[Change]:
     """``mp.Process`` as a base, from the spawn context."""
-    binding = view.bindings().get(dotted(base).partition(".")[0])
+    binding = imports.visible(view, base).get(dotted(base).partition(".")[0])
     if isinstance(base, cst.Attribute) and base.attr.value == "Process":
         return [view.after(base.value, '.get_context("spawn")')]
     if binding is not None and binding.name == "Process":
-        context = imports.member(view, binding.module, "get_context")
+        context = imports.member(view, binding.module, "get_context", base)
         return [view.replace(base, f'{context.text}("spawn").Process'), *context.changes]
     return []
 

@@ -161,14 +161,14 @@ def _handed_over(
     word = dotted(value).rpartition(".")[2]
     for named in (True, False) if _is_plainly_called(case) else (True,):
         ways = [
-            _value_at(home, value, place, call) if named else _current(place)
-            for (place, _), call in zip(uses, calls, strict=True)
+            _value_at(home, value, place, call) if named else _current(place, use)
+            for (place, use), call in zip(uses, calls, strict=True)
             if call is not None
         ]
         name = next((w for w in ((word, *_WORDS) if named else _WORDS) if w and not _has(view, target, w)), None)
         if name is not None and all(ways):
             changes = [c for u, w in zip(uses, ways, strict=True) if w is not None for c in _binding(*u, name, w)]
-            select = imports.torch_cuda(view, "set_device")
+            select = imports.torch_cuda(view, "set_device", target.body)
             changes += [(view, c) for c in moves.at_top(view, target, [f"{select.text}({name})"])]
             changes += [(view, c) for c in (layout.with_keyword_only(view, target, (name,)), *select.changes)]
             message = "hand the device to the thread, and select it there"
@@ -200,14 +200,14 @@ def _value_at(home: View, value: cst.BaseExpression, place: View, call: cst.Call
     return imports.Spelling(home.source(value)) if names.known_at(place, used, call) else None
 
 
-def _current(place: View) -> imports.Spelling:
-    current = imports.torch_cuda(place, "current_device")
+def _current(place: View, use: cst.CSTNode) -> imports.Spelling:
+    current = imports.torch_cuda(place, "current_device", use)
     return imports.Spelling(f"{current.text}()", current.changes)
 
 
 def _binding(place: View, use: cst.CSTNode, name: str, value: imports.Spelling) -> Iterator[tuple[View, Change]]:
     """A function with the device bound to it."""
-    partial = imports.member(place, "functools", "partial")
+    partial = imports.member(place, "functools", "partial", use)
     bound = place.replace(use, f"{partial.text}({place.source(use)}, {name}={value.text})")
     yield from ((place, change) for change in (bound, *partial.changes, *value.changes))
 
@@ -247,7 +247,8 @@ def _kept_in_the_thread(case: Case, view: View, target: cst.FunctionDef) -> Iter
     name = next((w for w in _WORDS if w not in view.names()), None)
     if len(made) != 1 or name is None or not (names.parameters(made[0]) and names.parameters(target)):
         return
-    current, select = imports.torch_cuda(view, "current_device"), imports.torch_cuda(view, "set_device")
+    current = imports.torch_cuda(view, "current_device", made[0].body)
+    select = imports.torch_cuda(view, "set_device", target.body)
     kept = moves.at_top(view, made[0], [f"{names.parameters(made[0])[0]}.{name} = {current.text}()"])
     selected = moves.at_top(view, target, [f"{select.text}({names.parameters(target)[0]}.{name})"])
     changes = dict.fromkeys([*kept, *selected, *current.changes, *select.changes])
@@ -260,7 +261,7 @@ def _by_number(case: Case, home: View, selection: cst.Call, view: View, target: 
     if not index:
         return
     scope = names.scope_of(home, selection)
-    select = imports.torch_cuda(view, "set_device")
+    select = imports.torch_cuda(view, "set_device", target.body)
     if view is home and names.global_names(home, names.read(home, selection.func), scope):
         select = imports.Spelling(home.source(selection.func))
     changes = [*moves.at_top(view, target, [f"{select.text}({index})"]), *select.changes]

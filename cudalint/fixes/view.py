@@ -257,21 +257,27 @@ class View:
 
     @cached_property
     def _bindings(self) -> dict[str, Binding]:
-        result: dict[str, Binding] = {}
-        for node in self.inside(self.tree):
-            if isinstance(node, cst.Import):
-                for alias in node.names:
-                    result.update(_imported(alias))
-            elif isinstance(node, cst.ImportFrom) and not isinstance(node.names, cst.ImportStar):
-                module = dotted(node.module) if node.module is not None else ""
-                for alias in node.names:
-                    original = dotted(alias.name)
-                    result[_alias(alias) or original] = Binding("." * len(node.relative) + module, original)
-        return result
+        return {name: binding for node in self.inside(self.tree) for name, binding in imported(node)}
 
     def bindings(self) -> Mapping[str, Binding]:
-        """What the imports at the top of the file, also under ``if`` and ``try``, bind names to."""
+        """What the imports of the file, also those in functions, bind names to."""
         return self._bindings
+
+    @cached_property
+    def _module_bindings(self) -> dict[str, Binding]:
+        imports = (n for n in self.inside(self.tree) if isinstance(n, cst.Import | cst.ImportFrom))
+        return {name: binding for node in imports if self._is_of_module(node) for name, binding in imported(node)}
+
+    def module_bindings(self) -> Mapping[str, Binding]:
+        """What the imports of the module itself, also under ``if`` and ``try``, bind names to when it runs."""
+        return self._module_bindings
+
+    def _is_of_module(self, node: cst.CSTNode) -> bool:
+        return not any(
+            isinstance(around, cst.FunctionDef | cst.ClassDef)
+            or (isinstance(around, cst.If) and dotted(around.test).rpartition(".")[2] == "TYPE_CHECKING")
+            for around in self.around(node)
+        )
 
     @cached_property
     def _names(self) -> frozenset[str]:
@@ -321,7 +327,14 @@ def _alias(alias: cst.ImportAlias) -> str | None:
     return alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else None
 
 
-def _imported(alias: cst.ImportAlias) -> dict[str, Binding]:
-    name = dotted(alias.name)
-    given = _alias(alias)
-    return {given: Binding(name, None)} if given is not None else {name.partition(".")[0]: Binding(name, None)}
+def imported(node: cst.CSTNode) -> Iterator[tuple[str, Binding]]:
+    """What a statement binds names to by importing; nothing where it is no import, or takes whatever there is."""
+    match node:
+        case cst.Import(names=names):
+            for alias in names:
+                name, given = dotted(alias.name), _alias(alias)
+                yield given or name.partition(".")[0], Binding(name, None)
+        case cst.ImportFrom(names=names) if not isinstance(names, cst.ImportStar):
+            module = "." * len(node.relative) + (dotted(node.module) if node.module is not None else "")
+            for alias in names:
+                yield _alias(alias) or dotted(alias.name), Binding(module, dotted(alias.name))

@@ -1,7 +1,8 @@
 """Writing a repaired file so that a reader, or a crash, finds either the old one or the new one, never a part.
 
-The new bytes go to a temporary file beside the old one, which then takes its name. The writer holds a lock on it; one
-that is not locked was left behind by a process that ended, and the next run that repairs something there removes it.
+The new bytes go to a temporary file beside the old one, which then takes its name. Where the system has files without
+a name, it has none until it is whole, so that hardly any end of the process leaves it there. The writer holds a lock on
+it; one that is not locked was left behind, and the next run that repairs something there removes it.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import stat
 import sys
 import tempfile
@@ -19,6 +21,8 @@ from cudalint.fixing.rounds import Changed
 
 _WRITABLE = stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH
 _SPECIAL = stat.S_ISUID | stat.S_ISGID
+# Where a process finds what it has opened, by its number.
+_DESCRIPTORS = "/proc/self/fd"
 _PREFIX, _SUFFIX = ".cudalint-", ".tmp"
 _TEMPORARY = re.compile(rf"{re.escape(_PREFIX)}\w{{8}}{re.escape(_SUFFIX)}")
 
@@ -141,6 +145,8 @@ def _replace(target: str, data: bytes, status: os.stat_result) -> None:
                 stream.write(data)
             _keep_owner_and_mode(descriptor, target, temporary, status)
             os.fsync(descriptor)
+            if os.fstat(descriptor).st_nlink == 0:
+                _name(descriptor, temporary)
             if sys.platform == "win32":
                 os.close(descriptor)
             os.replace(temporary, target)
@@ -150,9 +156,9 @@ def _replace(target: str, data: bytes, status: os.stat_result) -> None:
 
 @contextlib.contextmanager
 def _temporary(folder: str) -> Iterator[tuple[int, str]]:
-    """A new file that is locked, and gone in the end unless it was given another name."""
+    """A new file that is locked, and gone in the end unless it was given another name; it may have none yet."""
     try:
-        descriptor, path = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=folder)
+        descriptor, path = _nameless(folder) or tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=folder)
     except OSError as error:
         raise Refused(f"no file can be made beside it: {_words(error)}") from None
     try:
@@ -164,6 +170,25 @@ def _temporary(folder: str) -> Iterator[tuple[int, str]]:
             os.unlink(path)
         with contextlib.suppress(OSError):
             os.close(descriptor)
+
+
+def _nameless(folder: str) -> tuple[int, str] | None:
+    """A new file without a name, and one that it can be given; None where the system has no such files."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir(_DESCRIPTORS):
+        return None
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_TMPFILE | os.O_RDWR, stat.S_IRUSR | stat.S_IWUSR)
+        return descriptor, os.path.join(folder, f"{_PREFIX}{secrets.token_hex(4)}{_SUFFIX}")
+    return None
+
+
+def _name(descriptor: int, path: str) -> None:
+    """Give a file that has none a name. Only where a folder is named by its descriptor does Python follow the link."""
+    folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    try:
+        os.link(f"{_DESCRIPTORS}/{descriptor}", os.path.basename(path), dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
 
 
 def _keep_owner_and_mode(descriptor: int, target: str, temporary: str, status: os.stat_result) -> None:

@@ -11,6 +11,7 @@ import click
 from cudalint import __version__, config
 from cudalint.config import ConfigError
 from cudalint.discovery import NotFound
+from cudalint.disk import words
 from cudalint.hosts import commands, streams
 from cudalint.hosts.exits import Exit
 from cudalint.hosts.usage import describe
@@ -54,6 +55,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         streams.let_go(sys.stdout)
         return Exit.FAILED if given[:1] == ["--verify"] else Exit.CLEAN
     except Exception as error:
+        if isinstance(error, OSError) and streams.is_full(error):
+            # Pages of help are written by click.
+            streams.let_go(sys.stdout)
+            return _fail(f"the output cannot be written: {words(error)}")
         if "--verbose" in given or "-v" in given:
             import traceback
 

@@ -14,6 +14,13 @@ from cudalint.report.plain import plain
 
 # A pipe without a reader, a terminal without a window.
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.ENXIO, errno.ESHUTDOWN})
+# No room on a disk, or none that this user may have.
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def is_full(error: OSError) -> bool:
+    """Whether a stream that was open already takes no more."""
+    return error.errno in _FULL and error.filename is None
 
 
 def put(text: str) -> None:

@@ -23,7 +23,7 @@ _MOST_CONSTANTS = 4
 _MOST_CHARACTERS = 24
 _PRESENT = "is installed"
 # Of a pattern that asks several things one answer of no is enough.
-_FITS, _FITS_NOT = "fits", "does not fit"
+_FITS, _FITS_NOT, _MAY_FIT = "fits", "does not fit", "may fit"
 _NUMBERS = frozenset({"int", "float"})
 _CASTS = frozenset({"int", "float", "str", "bool"})
 
@@ -77,6 +77,7 @@ def assumptions(
     """
     named: list[Assumption] = []
     written: list[Assumption] = []
+    facts = tuple(facts)
     for question, answer in _independent(facts):
         subject, told = questions.read(question)
         place = places.get(question)
@@ -85,11 +86,20 @@ def assumptions(
         if (found := _named(question, subject, told, answer)) is not None:
             if found.subject not in modelled or found.holds != _PRESENT:
                 named.append(found)
+        elif place is not None and place.fits:
+            written.append(Assumption(place.whole, _fit(place.whole, facts, places)))
         elif place is not None:
             written.append(_written(place, told, answer))
-    refused = {found.subject for found in written if found.holds == _FITS_NOT}
-    kept = (found for found in written if found.holds != _FITS or found.subject not in refused)
-    return tuple(dict.fromkeys((*named, *kept)))
+    return tuple(dict.fromkeys((*named, *written)))
+
+
+def _fit(pattern: Site, facts: tuple[questions.Fact, ...], places: Mapping[Hashable, Asking]) -> str:
+    """Whether a pattern fits, of which facts answer some of what it asks: the last only where all before it holds."""
+    asked = [(question, place) for question, place in places.items() if place.fits and place.whole == pattern]
+    answers = [(questions.answered(facts, question), place.positive) for question, place in asked]
+    if any(answer is (not positive) for answer, positive in answers):
+        return _FITS_NOT
+    return _FITS if answers[-1][0] is not None else _MAY_FIT
 
 
 def _independent(facts: Iterable[questions.Fact]) -> list[questions.Fact]:
@@ -195,8 +205,6 @@ def is_stand_in(value: Hashable) -> bool:
 def _written(place: Asking, told: questions.Asked, answer: bool) -> Assumption:
     if place.chooses:
         return Assumption(place.whole, _negated("is on a GPU", answer))
-    if place.fits:
-        return Assumption(place.whole, _FITS if answer is place.positive else _FITS_NOT)
     if place.subject is not None and told[0] != "true":
         return Assumption(place.subject, _relation(told, answer))
     return Assumption(place.whole, _truth(answer is place.positive))

@@ -121,6 +121,16 @@ def tensors_in(values: Iterable[Value], state: State, depth: int = 0) -> list[At
     return result
 
 
+def host_arrays_in(values: Iterable[Value], state: State, framework: str, depth: int = 0) -> Iterator[Tensor]:
+    """Arrays of a framework that lie on the CPU, among some values and in the containers that these are."""
+    for value in values:
+        for atom in value:
+            if isinstance(atom, Tensor) and atom.framework == framework and not atom.device.is_gpu:
+                yield atom
+        if depth < _DEEPEST:
+            yield from host_arrays_in(_inside(value, state), state, framework, depth + 1)
+
+
 def _inside(value: Value, state: State) -> Iterator[Value]:
     for atom in value:
         match state.get(atom) if isinstance(atom, Ref) else None:

@@ -130,6 +130,8 @@ class LibraryObject:
 
 # An object that only holds what is put there, and options of a command line.
 NAMESPACE = "argparse.Namespace"
+# The attribute of an object on which something was set whose name is not known.
+ANY_NAME = "<any name>"
 # The field of a namespace that names an option of which a function of the program, or a file type, makes the value.
 MADE_OPTION = "<made>"
 # Where lies what a program put into things that nobody knows: a dict by thing and field.

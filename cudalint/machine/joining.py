@@ -84,6 +84,7 @@ def join_process(a: Process, b: Process) -> Process:
         default_device=a.default_device or b.default_device,
         default_where=a.default_where or b.default_where,
         outer_defaults=a.outer_defaults or b.outer_defaults,
+        on_cpu=a.on_cpu | b.on_cpu,
         contexts=a.contexts | b.contexts,
         current=_join_current(a, b),
         loans=a.loans | b.loans,

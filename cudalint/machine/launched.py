@@ -13,7 +13,8 @@ class Launched:
 
     ``made`` is the call that made the pool, process, executor or loader. ``settled`` is where the program chose the
     start method (``get_context``, ``set_start_method``), None for a default. ``library`` owns the launcher.
-    ``keyword`` is the parameter in which an executor takes a context or the name of a start method, if it has one.
+    ``keyword`` is the parameter in which an executor takes a context or the name of a start method, if it has one, and
+    ``place`` where that stands among those that are given by position.
     ``unproven`` says, in words, what may not survive pickling to a fresh process; None where everything is proven
     to. ``refused`` names what is sure not to arrive with functions that travel by value, ``held`` what would not arrive
     in any fresh process. ``targets`` are the functions that the worker runs; ``prepared`` are those of its initializer,
@@ -29,6 +30,7 @@ class Launched:
     unproven: str | None
     targets: tuple[Site, ...]
     keyword: str = ""
+    place: int = 0
     prepared: tuple[Site, ...] = ()
     refused: str | None = None
     held: str | None = None

@@ -42,6 +42,8 @@ _Name = TypeVar("_Name", bound=Hashable)
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     """``left op right``; an unknown result keeps one identity per pair of operands."""
     one, two = only(left), only(right)
+    if op in ("==", "!=") and isinstance(one, Dev) and isinstance(two, Dev) and one.kind != two.kind:
+        return const(op == "!=")
     if isinstance(one, Dev) and isinstance(two, Const):
         one = Const(device_text(one))
     if isinstance(one, Rank) and isinstance(two, Rank) and one.process and two.process and op in ("==", "is"):

@@ -70,6 +70,7 @@ class Doubt(Enum):
     DEVICE = "which device is used cannot be seen here"
     PLACES = "whether ranks share a machine cannot be seen here"
     TASKS = "how many tasks a worker is given cannot be seen here"
+    THREADS = "JAX waits there for threads that a fork leaves behind, unless its arrays are small"
     CUT = "not all that comes before could be looked at"
 
 

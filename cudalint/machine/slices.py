@@ -33,6 +33,14 @@ def part(found: Sequence, key: Value) -> Sequence | None:
     return replace(found, items=found.items[taken])
 
 
+def replaced(found: Sequence, key: Value, given: object) -> Sequence | None:
+    """The list after ``rows[:] = given``; None where only a part of it is another one."""
+    bounds = _bounds(key)
+    if bounds is None or any(bounds) or not isinstance(given, Sequence):
+        return None
+    return replace(found, items=given.items, element=given.element, open=given.open)
+
+
 def part_of_text(text: Const, key: Value) -> Value | None:
     """What a slice takes of a text that is known."""
     bounds = _bounds(key)

@@ -138,12 +138,16 @@ class Loan:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """GPU memory that this process put on a channel, made at ``channel``, since it last waited for another."""
+    """Memory that this process put on a channel, made at ``channel``, since it last waited for another.
+
+    It lies on a GPU; what lies elsewhere is noted for proofs alone.
+    """
 
     site: Site
     where: Chain
     sent_by: str
     channel: Site
+    on_gpu: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +263,8 @@ class Process:
     pending: tuple[Pending, ...] = ()
     loans: frozenset[Loan] = frozenset()
     hidden: frozenset[str] = frozenset()
+    # The frameworks that compute on the CPU where nothing names a device.
+    on_cpu: frozenset[str] = frozenset()
     visible_choice: Value = ()
     late_visible: tuple[Site, ...] = ()
     joblib_jobs: Value = ()
@@ -270,6 +276,8 @@ class Process:
     # The workers that go on beside it, and whether it has sent something to another process: for proofs, too.
     beside: frozenset[Beside] = frozenset()
     has_sent: bool = False
+    # Whether torch was told here to share memory by names of files: for proofs, too.
+    shares_by_name: bool = False
     # What earlier tasks of this worker have set in it, and this one: for proofs, too.
     left: frozenset[Setting] = frozenset()
     set_now: frozenset[Setting] = frozenset()

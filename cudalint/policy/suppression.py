@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Span, Step, StepKind
 from cudalint.policy.identity import TWINS
 from cudalint.rules import rule
+from cudalint.text.itself import reads_itself
 from cudalint.text.lines import Rows
 from cudalint.text.noqa import Noqa, Suppressions, without_codes
 
 UNUSED = "CUD902"
-# By these a program reads its own text.
-_READS_ITSELF = re.compile(
-    r"\bgetsource|\bget_source\b|\blinecache\b|\btokenize\b|\btraceback\b|\bopen\(__file__|\bPath\(__file__\)\.read_"
-    r"|\bopen\(sys\.argv\[0\]|[\w*]\.py[\"']"
-)
 # Comments cannot be told from text in a file that was not read as a program.
 _UNSUPPRESSIBLE = frozenset({"CUD900", "CUD901", UNUSED})
 # So many codes of one comment are named in a message.
@@ -70,7 +65,7 @@ def unused(
     ]
     if not found:
         return
-    rows, is_read = Rows(text), _READS_ITSELF.search(text) is not None or is_named()
+    rows, is_read = Rows(text), reads_itself(text) or is_named()
     for noqa, idle in found:
         yield _unused_finding(filename, text, rows, noqa, idle, is_read)
 

@@ -261,6 +261,7 @@ def _launch_row(found: Launched) -> list[Any]:
         found.unproven,
         [_site_row(site) for site in found.targets],
         found.keyword,
+        found.place,
         [_site_row(site) for site in found.prepared],
         found.refused,
         found.held,
@@ -269,7 +270,8 @@ def _launch_row(found: Launched) -> list[Any]:
 
 
 def _launch(row: list[Any]) -> Launched:
-    family, library, method, made, settled, unproven, targets, keyword, prepared, refused, held, ends = row
+    family, library, method, made, settled, unproven, targets, keyword, place, *rest = row
+    prepared, refused, held, ends = rest
     return Launched(
         family,
         library,
@@ -279,6 +281,7 @@ def _launch(row: list[Any]) -> Launched:
         unproven,
         tuple(_site(site) for site in targets),
         keyword,
+        place,
         tuple(_site(site) for site in prepared),
         refused,
         held,

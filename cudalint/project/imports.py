@@ -24,7 +24,7 @@ _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
 _TEXT_IN_PART = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?:\1|[{%])")
 # It lists its folder, or hands its name or its folder to what does.
-_LISTING = (b"listdir", b"scandir", b"iterdir", b"glob(", b"iter_modules", b"walk_packages", b"os.walk")
+_LISTING = re.compile(rb"(?:listdir|scandir|iterdir|glob|iter_modules|walk_packages|os\.walk)\(")
 _HANDED = re.compile(
     rb"^[A-Za-z_][\w.]*\([^)\n]*(?:\b__(?:name|package|path|file)__|([\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\1)",
     re.MULTILINE,
@@ -66,7 +66,7 @@ def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
 
 def may_import_all_beside(data: bytes) -> bool:
     """Whether a package may import whatever lies in its folder."""
-    if any(word in data for word in _LISTING) and any(word in data for word in _DYNAMIC):
+    if any(b"%s(" % word in data for word in _DYNAMIC) and _LISTING.search(data) is not None:
         return True
     return _HANDED.search(data) is not None
 

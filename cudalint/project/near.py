@@ -1,7 +1,8 @@
 """Which modules of a project can have to do with some of them: those that import them, however far.
 
-A path of a finding runs along imports, so an entry that never imports a file has no step in it. What an entry imports
-beside the file it reads when it runs.
+A path of a finding runs along imports, so an entry that never imports a file has no step in it, but for one: a class
+that leaves something open is run as those below it, which import it. What an entry imports beside the file it reads
+when it runs.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from cudalint.project.program import FileProgram
 from cudalint.text.words import words
 
 _KEYWORDS = frozenset(word.encode() for word in keyword.kwlist)
+_WORD = re.compile(rb"\w+")
 _BOUND = re.compile(rb"^(?:(?:async[ \t]+)?def[ \t]+|class[ \t]+)?([A-Za-z_]\w*)", re.MULTILINE)
 
 
 def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     """The modules whose entries may have a step in one of these files."""
     selected = {files.names[path] for path in paths if path in files.names}
-    users = set(selected).union(_routed(files, selected), *(files.above(name) for name in selected))
+    users = set(selected).union(_leading(files, selected), *(files.above(name) for name in selected))
     users.update(_under_conftests(files, users))
     # A server's configuration names its application without importing it, and Django's program what it makes ready.
     facts = ((name, files.facts(name)) for name in files.sources)
@@ -38,8 +40,25 @@ def naming(files: FileProgram, selected: frozenset[str], among: Iterable[str]) -
     """
     others = [name for name in among if name not in selected]
     bound = {name: _bound(files, name) for name in selected} if others else {}
-    routed = set(_routed(files, selected)) if others else set()
-    return selected.union(name for name in others if name in routed or _mentions(files, name, bound))
+    leading = set(_leading(files, selected)) if others else set()
+    return selected.union(name for name in others if name in leading or _mentions(files, name, bound))
+
+
+def _leading(files: FileProgram, selected: Iterable[str]) -> Iterator[str]:
+    """The modules that run what selected ones define, though they need not import these."""
+    yield from _routed(files, selected)
+    for name in selected:
+        yield from _founding(files, name)
+
+
+def _founding(files: FileProgram, name: str) -> Iterator[str]:
+    """The modules whose classes may start something and leave to classes of a module what that does."""
+    bases = {word for _, named in files.facts(name).classes for word in _WORD.findall(named)}
+    direct = files.imports(name) if bases else ()
+    for home in dict.fromkeys((*direct, *(one for package in direct for one in files.imports(package)))):
+        facts = files.facts(home)
+        if facts.may_launch and any(found in bases for found, _ in facts.classes):
+            yield home
 
 
 def _routed(files: FileProgram, selected: Iterable[str]) -> Iterator[str]:

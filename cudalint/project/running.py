@@ -39,6 +39,7 @@ from cudalint.project.entries import (
 )
 from cudalint.project.entry_results import EntryResult, EntryResults
 from cudalint.project.fixtures import Fixtures, Given, set_up, skips_all
+from cudalint.project.heirs import heirs
 from cudalint.project.instances import Instances, Made, constructor
 from cudalint.project.near import naming
 from cudalint.project.patience import GIVEN_UP, Patience
@@ -456,6 +457,7 @@ class Runner:
                     yield from self._assume(name, root)
             if not self._is_reached(launcher.place):
                 yield from self._assume(name, launcher)
+                yield from self._assume_of_heirs(name, launcher)
 
     def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
         """Run a function that has no visible caller."""
@@ -483,6 +485,23 @@ class Runner:
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
                 self._call(machine, module, entry.function, ready, given)
         yield self._ran_assumed(owner, entry, machine)
+
+    def _assume_of_heirs(self, owner: str, entry: Caller) -> Iterator[Ran]:
+        """The same for objects of classes that define what the class of a method leaves open."""
+        module = self.files.module(entry.module)
+        if module is None or is_test_module(self.files.sources[entry.module].path):
+            return
+        for heir in heirs(self.files, self.callers, module, entry.function):
+            machine = self._machine(heir.module.name, assumed=True)
+            state = self._imported(machine, heir.module, assumed=True)
+            frame = _top_of(heir.module.name)
+            site = Site(entry.module, entry.function.ordinal)
+            cls = machine.lookup(heir.name, state, frame.scope)
+            made = machine.call_value(cls, [], {}, state, frame, site) if cls is not None else []
+            for begun, instance in made[:1]:
+                found = _method(machine, module, entry.function, instance, begun)
+                _end(machine, frame, _applied(machine, module, entry.function, found, {}, frame))
+            yield self._ran_assumed(owner, entry, machine)
 
     def _ran_assumed(self, owner: str, entry: Caller, machine: Machine) -> Ran:
         """An entry that an unknown caller is assumed to have called."""

@@ -8,9 +8,13 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
 - is a lambda or a function defined inside another function;
 - is a function or needs a class that a cell of a notebook defines: the main module of a kernel has no file, and the
   worker's is another one, in which nothing is defined;
+- is given a generator or a coroutine, which is a function that goes on where it stands and cannot be pickled (tasks of
+  pools and executors are pickled under any start method), or an object that holds a lock of `threading`, an open file or
+  another resource of its process;
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets, or finds None where main or its functions made something else of it;
-- reads an item of a dict, or an attribute of a class, that only the main program put there, or finds None there;
+- reads an item of a dict, or an attribute of a class or of an object of a module, that only the main program put there,
+  or finds None there;
 - is given a lock or a queue that another context made, for instance the default fork context.
 
 ## Why it is bad
@@ -21,6 +25,8 @@ everything; a spawned child gets what can be pickled and what it finds by import
 
     PicklingError: Can't pickle <function work at 0x7f...>: it's not the same object as __main__.work
 
+    TypeError: cannot pickle 'generator' object
+
     NameError: name 'SETTINGS' is not defined
 
     AttributeError: Can't get attribute 'work' on <module '__main__' (built-in)>
@@ -28,8 +34,8 @@ everything; a spawned child gets what can be pickled and what it finds by import
     RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context. This is not
     supported.
 
-All but the third and the fourth are raised in the parent. These two happen in the child: with a `Process` the parent
-goes on all the same, and after the fourth a `Pool` waits for ever, while its workers die and are replaced.
+The `NameError` and the last `AttributeError` happen in the child, all others in the parent. With a `Process` the parent
+then goes on all the same, and after the latter a `Pool` waits for ever, while its workers die and are replaced.
 
 ## What hardware showed
 H200, driver 580, torch 2.11, Python 3.12.
@@ -110,7 +116,8 @@ functions that cannot stand elsewhere: with a decorator, under a condition, with
 themselves, closing over what is bound again later; and for other globals that only the main program sets.
 
 ## When it stays silent
-- The worker is forked, and so inherits what it needs.
+- The worker is forked, and so inherits what it needs. `Process(args=(generator,))` works then.
+- What a generator gives is sent: `list(rows)`, and `pool.map(work, rows)`, which goes through it in the parent.
 - joblib with loky, and `multiprocess`: their pickling takes lambdas and local functions along by value, and
   functions of cells too.
 - The global is set at the top level of the module, so that the child's import sets it too.
@@ -134,7 +141,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     summary="a spawned worker is a local function, reads a global that only main sets, or gets a foreign queue or lock",
     outcomes={
-        Kind.UNPICKLABLE_TARGET: "{launcher} cannot send {subject} to a fresh process",
+        Kind.UNPICKLABLE_TARGET: "{launcher} cannot pickle {subject} for another process",
         Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main program sets",
         Kind.FOREIGN_LOCK: "a {detail} of the fork context is given to a spawned process",
     },

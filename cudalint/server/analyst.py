@@ -61,7 +61,11 @@ class Analyst:
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             self._kill(process)
-            await process.wait()
+            try:
+                await process.wait()
+            except asyncio.CancelledError:
+                # An editor may say that the server is to end before it has the answer to that it is to shut down.
+                await process.wait()
 
     async def _running(self) -> Process:
         if self._process is None or self._process.returncode is not None:

@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Sequence
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from lsprotocol import types
 from pygls.lsp.server import LanguageServer
@@ -22,6 +22,7 @@ from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
 from cudalint.server.pulls import Pulls, asks, takes_others
 from cudalint.server.pushes import Pushes
+from cudalint.server.streams import FromEditor, ToEditor
 
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
 _PROGRAMS = (".py", ".pyw", ".ipynb")
@@ -47,7 +48,10 @@ def serve(worker: Sequence[str], stdin: BinaryIO | None = None, stdout: BinaryIO
     logging.getLogger("pygls").setLevel(logging.ERROR)
     logging.getLogger("pygls.workspace").setLevel(logging.CRITICAL)
     # What it writes to is closed when the editor ends it, and the process has yet to end by itself.
-    _server(worker).start_io(stdin, stdout or os.fdopen(os.dup(sys.stdout.fileno()), "wb"))
+    told = stdout or os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # pygls reads, writes and closes; these do so.
+    ends = FromEditor(stdin or sys.stdin.buffer), ToEditor(told)
+    _server(worker).start_io(*cast(tuple[BinaryIO, BinaryIO], ends))
 
 
 def _server(worker: Sequence[str]) -> LanguageServer:
@@ -175,6 +179,11 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
     @server.feature(types.SHUTDOWN)
     async def shut_down(_params: None) -> None:
         await checks.close()
+
+    @server.feature(types.EXIT)
+    def exit_now(_params: None) -> None:
+        # Whatever is cancelled then, an editor that does not wait has no use for.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
 
 def _tell(server: LanguageServer, documents: Documents, checks: Checks) -> None:

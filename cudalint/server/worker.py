@@ -26,8 +26,13 @@ def serve(options: Options) -> None:
     # Whatever is printed by mistake must not get among the answers.
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     while (job := _next(jobs)) is not None:
-        answers.write(packed(_answered(job, options)))
-        answers.flush()
+        try:
+            answers.write(packed(_answered(job, options)))
+            answers.flush()
+        except BrokenPipeError:
+            # The server has gone, and what is left of the answer would be written once more at the end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
+            return
 
 
 def _next(jobs: BinaryIO) -> Job | None:

@@ -151,7 +151,8 @@ def _handed_back(choice: Broken) -> Lines:
     if choice.channel == "return":
         return [f"return {result}"]
     if choice.channel == "queue":
-        return [f"queue.put({result})"]
+        # A tensor on the CPU would arrive only while the worker lives, and paper CUDA knows nothing of that.
+        return [f"queue.put({result.replace('x.cpu()', 'x.cpu().numpy()')})"]
     each = 'f"{name} {value}"'
     if choice.channel == "print":
         return block("for name, value in seen:", [f"print({each})"])

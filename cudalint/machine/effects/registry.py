@@ -35,7 +35,7 @@ from cudalint.machine.effects.frameworks import (
     sessions,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, cuda, current, devices, guesses, queries
+from cudalint.machine.effects.gpu import arrays, choices, cuda, current, defaults, devices, guesses, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import (
     celery,
@@ -52,6 +52,7 @@ from cudalint.machine.effects.servers import (
 )
 from cudalint.machine.effects.stdlib import (
     attributes,
+    buffers,
     builtins,
     callables,
     containers,
@@ -69,9 +70,11 @@ from cudalint.machine.effects.stdlib import (
     records,
     signals,
     texts,
+    trees,
 )
 from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, samplers, spawn
 from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import lending, missing_globals
 from cudalint.machine.state import State
@@ -85,9 +88,11 @@ EFFECTS: dict[str, LibraryEffect] = {
     "identity": plain.identity,
     "stop": plain.stop,
     "exit": endings.exits,
+    "tree.map": trees.tree_map,
     "control": plain.control,
     "tests.run": plain.run_tests,
     "partial": callables.partial,
+    "finalizer": callables.finalizer,
     "partial-method": callables.partial_method,
     "partial.kept": callables.kept_partial,
     "remembers": callables.made_of,
@@ -147,6 +152,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "list.init": containers.list_init,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
+    "buffer": buffers.buffer,
+    "buffer.contents": buffers.contents,
+    "generator.enter": iteration.generator_enter,
     "generator.method": iteration.generator_method,
     "argparse.parser": options.parser,
     "argparse.add": options.add_argument,
@@ -176,6 +184,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.init": modules.module_base,
     "module.data": modules.module_data,
     "module.child": modules.module_child,
+    "default-cpu.enter": defaults.framework_enter,
+    "default-cpu.exit": defaults.framework_exit,
+    "default-cpu.set": defaults.framework_setting,
     "default.enter": devices.default_enter,
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
@@ -507,6 +518,10 @@ class LibraryEffects:
         self, machine: Machine, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site
     ) -> Results | None:
         """An object lacks an item or attribute, or holds None there."""
+        is_object = isinstance(state.get(owner), Instance) and isinstance(key, str)
+        if is_object and attributes.has(machine, owner, str(key), state) is None:
+            # Its class sets attributes whose names are not seen.
+            return None
         return missing_globals.missing_part(machine, owner, key, state, frame, site)
 
     def served(self, machine: Machine, state: State, module: str) -> None:

@@ -23,6 +23,8 @@ _PROCESS = "multiprocessing.Process"
 _CURRENT = "multiprocessing.current_process"
 # What Python says of the main module under its names, which is run as another one in a fresh process.
 OF_MAIN = frozenset({"__name__", "__package__", "__spec__", "__loader__", "__builtins__", "__cached__"})
+# By these a fresh process finds the main module.
+_FINDS_MAIN = frozenset({"__file__", "__spec__"})
 # Methods by which an object has a text of its own, and those that objects have which have none.
 OWN_TEXTS = ("__repr__", "__str__", "__format__")
 _OWN_REPR = ("__repr__",)
@@ -386,6 +388,13 @@ class Names(Submodules):
                 self._is_called("__module__", site, state)
         return super()._object_attribute(ref, name, state, frame, site)
 
+    def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
+        """Bind a name, by which a fresh process may look for the main module."""
+        if name in _FINDS_MAIN and self._home(name, state, frame.scope) == Ref(("module", self.main)):
+            site = Site(frame.module, frame.function.ordinal if frame.function is not None else 0)
+            self._asked.setdefault(Doubt(Why.STORES, name, site))
+        super().bind(name, value, state, frame)
+
     def set_attribute(
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
     ) -> list[State]:
@@ -395,6 +404,8 @@ class Names(Submodules):
                 if isinstance(atom, Ref) and isinstance(found := state.get(atom), Closure | Class):
                     name = found.name if isinstance(found, Class) else found.function.name
                     self._asked.setdefault(Doubt(Why.NAME, f"{name}.{attr}", site))
+        elif any(isinstance(a, Lib) and self.library.traits.has(f"{a.path}.{attr}", "of-workers") for a in owner):
+            self._asked.setdefault(Doubt(Why.REPLACED, "", site))
         elif attr == "__class__" and any(not isinstance(a, Ref) or not _is_instance(a, state) for a in owner):
             # A module of another class has properties, which are not followed.
             self._asked.setdefault(Doubt(Why.STORES, "", site))

@@ -10,6 +10,7 @@ from cudalint.machine import mappings, operators
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
+    ANY_NAME,
     OF_UNKNOWN,
     REPLACED,
     Class,
@@ -26,9 +27,11 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
+from cudalint.machine.slices import replaced
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    TRUE,
     Atom,
     Bound,
     Const,
@@ -272,7 +275,9 @@ class Assignment(Core):
         states = [state]
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence):
-                state.store(atom, operators.with_item(found, key, value))
+                given = state.get(one) if isinstance(one := only(value), Ref) else None
+                whole = replaced(found, key, given)
+                state.store(atom, whole or operators.with_item(found, key, value))
                 continue
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Instance):
                 own = self.user_method(found, "__setitem__", state)
@@ -312,6 +317,11 @@ class Assignment(Core):
                         for last, key in self.eval(index, after, frame)
                         for s in self._delete_item(owner, key, last, frame, site)
                     ]
+                case ir.Attr(value=base, attr=attr):
+                    held = [found for c in states for found in self.eval(base, c, frame)]
+                    for after, owner in held:
+                        _delete_attribute(owner, attr, after)
+                    states = [after for after, _ in held]
         return states
 
     def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
@@ -338,7 +348,17 @@ class Assignment(Core):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
+        if not made.exact:
+            named[ANY_NAME] = TRUE
         state.store(made.view, replace(owner, attributes={**kept, **named}))
+
+
+def _delete_attribute(owner: Value, attr: str, state: State) -> None:
+    """``del x.attr``, of one object: where it may be one of several, each may have it still."""
+    atom = only(owner)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Instance):
+        state.store(atom, replace(found, attributes={k: v for k, v in found.attributes.items() if k != attr}))
 
 
 def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:

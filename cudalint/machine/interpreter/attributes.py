@@ -10,6 +10,7 @@ from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
+    ANY_NAME,
     NAMESPACE,
     OF_UNKNOWN,
     REPLACED,
@@ -34,6 +35,7 @@ from cudalint.machine.values import (
     IN_PLACE,
     ISOLATED,
     PYTHON_VERSION,
+    TRUE,
     Atom,
     Bound,
     Const,
@@ -359,6 +361,9 @@ class Attributes(Core):
     def attributes_of(self, ref: Ref, state: State, site: Site) -> Value:
         """``x.__dict__``: what is written there is written to the object."""
         found = state.get(ref)
+        if self.parents and isinstance(found, LibraryObject) and found.type == NAMESPACE:
+            # What is written there is not followed to such an object.
+            state.store(ref, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
         given = (
             found.attributes
             if isinstance(found, Instance)
@@ -452,6 +457,12 @@ class Attributes(Core):
                 nothing = unknown("item", site, atom.address)
                 return [(after, value or nothing) for after, value in picked(found, key, state)]
             if isinstance(found, Sequence):
+                place = only(key)
+                if isinstance(place, Tensor) and place.device.is_gpu:
+                    # An array that stands for a number is read.
+                    read = self._tensor_data(place, "the index of a list", state, frame, site)
+                    nothing = unknown("item", site, atom.address)
+                    return [(after, operators.item(found, nothing) or nothing) for after, _ in read]
                 taken = part(found, key)
                 if taken is not None:
                     return [(state, (state.new(("slice", site), taken),))]

@@ -445,7 +445,7 @@ class Calls(Core):
 
     def _call_compiled(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call what a framework made of a user function: it runs something of its own, and the function to trace it."""
-        call = self._library_call(closure.compiled, given.state, given.frame, given.site, [])
+        call = self._library_call(closure.compiled, given.state, given.frame, given.site, given.args, given.kwargs)
         plain = replace(closure, compiled="")
         states = [given.state] if call is None else [after for after, _ in self.library_call(call)]
         return [r for after in states for r in self.call_closure(ref, plain, given.on(after))]
@@ -485,6 +485,7 @@ class Calls(Core):
             element = union(inner.yields)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
+        self.yielded = tuple(inner.yields)
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
         collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
         return results if function.is_generator or inner.yields else self.joined_results(results)

@@ -108,6 +108,8 @@ class Core(Hooks, ABC):
         # The exceptions that left the top level of the module that ran last as a program.
         self.uncaught: list[tuple[State, Raised]] = []
         self.saved: dict[Atom, bool] = {}
+        # What the generator yielded that ran last, in the order in which it did.
+        self.yielded: tuple[Value, ...] = ()
         # What goes wrong where a file is loaded, should the program save values on the GPU to it later on.
         self.loaded: dict[Atom, list[Outcome]] = {}
         self.evaluated: Counter[Site] = Counter()

@@ -14,6 +14,8 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Value, only
 
+# What makes a process, or hands something to one.
+_GIVING = frozenset({"process", "pool.apply", "spawn"})
 # Packages whose functions wait for the coroutines that they are given.
 _WAITING = frozenset({"anyio", "asyncio", "nest_asyncio", "trio", "uvloop"})
 
@@ -23,14 +25,14 @@ class Coroutines(Core):
     """Makes coroutines that wait, and runs them."""
 
     def gives_to_process(self, function: Value, state: State) -> bool:
-        """Whether a call makes a process, which gets what the call is given."""
+        """Whether a call makes a process or hands something to one, which gets what the call is given."""
         atom = only(function)
         named = atom.function if isinstance(atom, Bound) else atom
         path = named.path if isinstance(named, Lib) else None
         if isinstance(atom, Ref) and isinstance(state.get(atom), Class):
             path = self.library_base(atom, state)
         spec = None if path is None else self.library.function(path)
-        return spec is not None and spec.get("does") == "process"
+        return spec is not None and spec.get("does") in _GIVING
 
     def waits(self, closure: Closure) -> bool:
         """Whether a call of a function makes a coroutine that runs later."""

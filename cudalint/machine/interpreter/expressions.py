@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Class, Dict, Instance, Scope, Sequence
+from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
@@ -36,6 +36,8 @@ from cudalint.machine.values import (
 
 # By these an instance says how it stands in a text.
 _AS_TEXT = ("__format__", "__str__", "__repr__")
+# By these it has attributes that nobody set.
+_MAKE_NAMES = ("__getattr__", "__getattribute__")
 
 
 @room
@@ -92,19 +94,28 @@ class Expressions(Core):
                 return [(state, value)] if failed is None else failed
         return [(state, value)]
 
-    def _of_class(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results | None:
-        """What a class of the program lacks that a fresh process found it without; None where it has that."""
+    def _of_object(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results | None:
+        """What a class or an object of the program lacks that a fresh process found it without; None if it has that."""
         atom = only(value)
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(atom, Ref) or not isinstance(found, Class) or found.members:
+        if not isinstance(atom, Ref) or state.fact(("hasattr", value, name)):
             return None
-        if state.fact(("hasattr", value, name)):
-            return None
-        if not all(isinstance(each, Class) for each in self.mro(atom, state)):
-            return None
-        if self._kind_of(atom, state) is not None or self._class_attribute(atom, name, state) is not None:
-            return None
-        return self._missing_part(atom, name, state, frame, site)
+        match state.get(atom):
+            case Class(members=()):
+                lacks = self._kind_of(atom, state) is None and self._is_without(atom, name, state)
+            case Instance(cls=cls, attributes=attributes) if name not in attributes:
+                # Where any name may have been set, or is made when it is asked for, nothing is missing.
+                names = () if ANY_NAME in attributes else (name, *_MAKE_NAMES)
+                lacks = bool(names) and all(self._is_without(cls, each, state) for each in names)
+            case LibraryObject(type=kind, fields=fields):
+                lacks = kind == NAMESPACE and not fields.keys() & {name, ANY_NAME}
+            case _:
+                lacks = False
+        return self._missing_part(atom, name, state, frame, site) if lacks else None
+
+    def _is_without(self, cls: Ref, name: str, state: State) -> bool:
+        """Whether a class of the program, which has no base of a library, has nothing under a name."""
+        is_own = all(isinstance(each, Class) for each in self.mro(cls, state))
+        return is_own and self._class_attribute(cls, name, state) is None
 
     def _told_apart(self, link: ir.Expr, base: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         """A link of something that may be one of several objects: where it tells which, that is known from then on.
@@ -138,7 +149,7 @@ class Expressions(Core):
         site = Site(frame.module, link.ordinal)
         match link:
             case ir.Attr(attr=attr):
-                failed = self._of_class(value, attr, state, frame, site) if self.parents else None
+                failed = self._of_object(value, attr, state, frame, site) if self.parents else None
                 return self.attribute(value, attr, state, frame, site) if failed is None else failed
             case ir.Sub(index=index):
                 return [

@@ -63,6 +63,9 @@ class Hooks:
     def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
         """Workers have ended, and what they return goes to their parent."""
 
+    def leaves_unsent(self, site: Site, state: State) -> None:
+        """A process ends that has put something on a channel which lies in its memory, and on no GPU."""
+
     def begins_process(self, launch: Beginning) -> None:
         """A process is about to start, afresh or forked."""
 

@@ -11,7 +11,7 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine import enums, mappings, questions, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Frame, Raised, Results
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key, of_key
@@ -245,8 +245,11 @@ class Iteration(Core):
         message = f"runs the generator {name}()" if around is None else f"enters {name}()"
         message = f"awaits {name}()" if closure.function.is_async and not closure.function.is_generator else message
         results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around, sent)
+        rows = self.yielded if around is None and len(results) == 1 and _yields_in_order(closure.function.body) else ()
         for after, element in results:
-            after.store(ref, Sequence("iterator", None, element))
+            # More alternatives than a value keeps are gone with the call.
+            is_row = len(rows) > 1 and all(set(row) <= set(element) for row in rows)
+            after.store(ref, Sequence("iterator", rows if is_row else None, element, is_row))
         return results
 
     def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
@@ -348,7 +351,10 @@ class Iteration(Core):
                 keys: list[Value] = [of_key(k) for k in found.items]
                 return [(state, _few_rounds(keys, most) if found.exact else [*keys[:1], unknown("key", site)])]
             if isinstance(found, Generator):
-                return [(s, [v or unknown("each", site)] * 2) for s, v in self.consume(atom, found, state, frame)]
+                return [
+                    (s, _rows_of(s.get(atom), v or unknown("each", site)))
+                    for s, v in self.consume(atom, found, state, frame)
+                ]
             if isinstance(found, Instance):
                 return self._iterate_instance(atom, found, state, frame, site)
             if isinstance(found, Class) and found.members:
@@ -601,6 +607,33 @@ def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: b
     if exact:
         return Dict(items)
     return Dict(items if is_one_loop else {}, union(values), exact=False)
+
+
+def _rows_of(iterator: Object | None, element: Value) -> list[Value]:
+    """The rounds over what a generator gave: one after the other where their order is known."""
+    if isinstance(iterator, Sequence) and iterator.items:
+        return list(iterator.items)
+    return [element, element]
+
+
+def _yields_in_order(body: tuple[ir.Stmt, ...]) -> bool:
+    """Whether a generator yields in an order that nothing decides but its loops."""
+    for statement in body:
+        inner = tuple(inner_statements(statement))
+        if isinstance(statement, ir.For | ir.While | ir.With):
+            if not _yields_in_order(inner):
+                return False
+        elif _yields(inner) or (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield)):
+            return False
+    return True
+
+
+def _yields(body: tuple[ir.Stmt, ...]) -> bool:
+    return any(
+        (isinstance(statement, ir.ExprStmt | ir.Assign) and isinstance(statement.value, ir.Yield))
+        or _yields(tuple(inner_statements(statement)))
+        for statement in body
+    )
 
 
 def _waiting(ref: Ref) -> Ref:

@@ -9,7 +9,7 @@ from enum import Enum
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.frame import Frame
 from cudalint.machine.gpu_memory import placed_tensor
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
@@ -134,6 +134,18 @@ def _noteworthy(atom: Atom, state: State, certain: bool) -> Carried | None:
             placed = placed_tensor(atom, state)
             if placed is not None:
                 return Carried(atom, "model", placed.origin, certain, memory=placed)
+    return None
+
+
+def what_runs(found: Object | None, state: State) -> str | None:
+    """Whether an object is a function that goes on where it stands, which no pickler takes; in words."""
+    match found:
+        case Generator(closure=closure):
+            made = state.get(closure)
+            waits = isinstance(made, Closure) and made.function.is_async and not made.function.is_generator
+            return "a coroutine" if waits else "a generator"
+        case Sequence(kind="iterator"):
+            return "a generator"
     return None
 
 

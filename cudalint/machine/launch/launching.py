@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.outcome import Outcome
@@ -28,7 +28,7 @@ class Way:
 def ways(machine: Machine, state: State, library: str, context: Value | None) -> list[Way]:
     """The start methods a launch may use: its context's, else the library's default."""
     if context is not None and context != (Const(None),):
-        names = _context_methods(context, state)
+        names = _context_methods(machine, context, state)
         if names is not None and "default" not in names:
             return [Way(n, len(names) == 1, explicit=True) for n in names if n != "?"]
     method = state.process.method(library)
@@ -43,7 +43,7 @@ def ways(machine: Machine, state: State, library: str, context: Value | None) ->
     return found
 
 
-def _context_methods(context: Value, state: State) -> list[str] | None:
+def _context_methods(machine: Machine, context: Value, state: State) -> list[str] | None:
     result: list[str] = []
     for atom in context:
         found = state.get(atom) if isinstance(atom, Ref) else None
@@ -53,11 +53,20 @@ def _context_methods(context: Value, state: State) -> list[str] | None:
             result.extend(names if len(names) == len(given) else [*names, "?"])
         elif isinstance(atom, Const) and isinstance(atom.value, str):
             result.append(atom.value)
+        elif isinstance(found, Instance):
+            result.append(_method_of_class(machine, found.cls, state) or "?")
         elif isinstance(atom, Lib):
             return None
         else:
             result.append("?")
     return result
+
+
+def _method_of_class(machine: Machine, cls: Ref, state: State) -> str | None:
+    """The start method of a program's own context, which derives from one of the library's."""
+    bases = (machine.library.function(entry) for entry in machine.mro(cls, state) if isinstance(entry, str))
+    found = [spec["value"] for spec in bases if spec is not None and spec.get("does") == "method.context"]
+    return next((name for name in found if isinstance(name, str)), None)
 
 
 def fix_default(machine: Machine, state: State, library: str, site: Site, what: str) -> None:
@@ -70,7 +79,7 @@ def fix_default(machine: Machine, state: State, library: str, site: Site, what: 
 
 def fix_by_fresh(machine: Machine, state: State, library: str, context: Value, site: Site) -> None:
     """A fresh process is sent its parent's default start method, which settles that, whichever context starts it."""
-    names = _context_methods(context, state) if context != NONE else None
+    names = _context_methods(machine, context, state) if context != NONE else None
     if names and set(names) <= {"spawn", "forkserver"}:
         fix_default(machine, state, library, site, "starting a fresh process")
 
@@ -80,13 +89,13 @@ class Start:
     """One launch: what starts what, how, and what its failures look like.
 
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
-    travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call
-    brings one more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is
-    not the anchor; ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made
-    from, ``keyword`` the parameter that takes one; ``waits``: the call returns when all workers have ended; ``each``:
-    there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a process that
-    used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give; ``ends``:
-    a worker ends after some tasks, while its parent goes on.
+    travel; ``inherited`` ones travel only where the child does not fork. ``adds_up`` says that each call brings one
+    more worker, as each submitted task may. ``made`` is the call that made the launcher, where that is not the anchor;
+    ``renewed`` says that workers are replaced after some tasks; ``context`` is the context it was made from,
+    ``keyword`` the parameter that takes one, the ``place``-th; ``waits``: the call returns when all workers have ended;
+    ``each``: there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a
+    process that used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give;
+    ``ends``: a worker ends after some tasks, while its parent goes on.
     """
 
     launcher: str
@@ -115,6 +124,7 @@ class Start:
     renewed: bool = False
     context: Value = NONE
     keyword: str = ""
+    place: int = 0
     waits: bool = False
     each: bool = False
     looks: bool = False

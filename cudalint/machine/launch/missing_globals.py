@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import STAR, Class, Dict, Instance, Scope
+from cudalint.machine.heap import NAMESPACE, STAR, Class, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.questions import DEFINES
@@ -41,7 +41,7 @@ def missing_part(machine: Machine, owner: Ref, key: Hashable, state: State, fram
     """
     launch = _fresh_launch(machine, state)
     parent = machine.parents.get(state.process.identity)
-    if launch is None or parent is None or machine.record.cut is not None:
+    if launch is None or parent is None or machine.record.cut is not None or machine.abandoned:
         return None
     home = _home(owner, state)
     there = None if home is None else _held(parent, _kept(parent, *home), key)
@@ -81,6 +81,8 @@ def _held(state: State, owner: Ref | None, key: Hashable) -> Value | None:
             return items.get(key)
         case Instance(attributes=attributes) if isinstance(key, str):
             return attributes.get(key)
+        case LibraryObject(type=kind, fields=fields) if kind == NAMESPACE and isinstance(key, str):
+            return fields.get(key)
         case Class(scope=scope) if isinstance(key, str):
             found = state.get(scope)
             return found.variables.get(key) if isinstance(found, Scope) else None

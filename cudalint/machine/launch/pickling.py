@@ -19,7 +19,7 @@ from cudalint.machine.heap import (
     Sequence,
 )
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.crossing import PICKLED, captured, reached, visited
+from cudalint.machine.launch.crossing import PICKLED, captured, reached, visited, what_runs
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Partial, Rank, Ref, Task, Tensor, Unknown, Value
@@ -267,11 +267,8 @@ def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str 
             return "a process that was started"
         case _, Closure(cache=Ref(), module=module, function=function) if by_value and module == machine.main:
             return f"{function.name}, which keeps a cache"
-        case _, Generator(closure=closure):
-            made = state.get(closure)
-            return "a coroutine" if isinstance(made, Closure) and made.function.is_async else "a generator"
-        case _, Sequence(kind="iterator"):
-            return "a generator"
+        case _, Generator() | Sequence(kind="iterator"):
+            return what_runs(found, state)
         case (Bound(function=Ref() as method), _) | (Ref() as method, Closure()) if not by_value:
             return _private_method(state.get(method))
     return None

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NamedTuple
 
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
+from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
-from cudalint.machine.launch.crossing import SENT_ON, Carried, Pickler, as_called, carried, pickles_itself, visited
+from cudalint.machine.launch.crossing import (
+    SENT_ON,
+    Carried,
+    Pickler,
+    as_called,
+    carried,
+    pickles_itself,
+    visited,
+    what_runs,
+)
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -18,6 +28,10 @@ from cudalint.machine.values import TRUE, Atom, Bound, Lib, Partial, Ref, Task, 
 
 # How deep objects within the object that is called are looked into.
 _DEEPEST = 3
+# What multiprocessing has a way of its own to send.
+_SENT = frozenset({"socket.socket"})
+# Bases of libraries that add nothing to how objects are pickled.
+_PLAIN_BASES = ("builtins.object", "abc.ABC", "typing.", "multiprocessing.", "torch.utils.data.", "torch.nn.Module")
 
 
 def crossing_error(
@@ -28,7 +42,7 @@ def crossing_error(
     called = [task.function for task in start.tasks]
     values = [as_called(v) if v in called else v for v in (*start.pickled, *(start.inherited if fresh else ()))]
     sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
-    blocked: Outcome | None = None
+    blocked = _refused(machine, state, start, way, values)
     by_hooks = [one for v in values for one in _locks_of_hooks(machine, v, state, start)] if fresh else []
     for found, seen in [*((found, state) for found in sent), *by_hooks]:
         outcome = _crossing_outcome(machine, seen, start, way, launch, forked_from, found, fresh)
@@ -38,6 +52,89 @@ def crossing_error(
         if outcome.how in ("crash", "hang", "child-death") and found.certain and way.certain:
             blocked = blocked or outcome
     return blocked
+
+
+def _refused(machine: Machine, state: State, start: Start, way: Way, values: list[Value]) -> Outcome | None:
+    """What pickle refuses wherever it goes: the first that is seen; it ends the child's path where it is certain."""
+    if not machine.options.uses_gpu:
+        return None
+    seen = (one for value in values for one in never_pickled(machine, value, state))
+    # A pool pickles what it hands to a forked worker, too; but with a lock it fails wherever it runs. dill and others
+    # have ways to send locks and files.
+    strict = way.method in FRESH and start.pickler is Pickler.NAMES
+    found = next((one for one in seen if one.runs or strict), None)
+    if found is None:
+        return None
+    outcome = outcome_of(
+        machine,
+        state,
+        Kind.UNPICKLABLE_TARGET,
+        start.anchor,
+        "crash",
+        certain=found.certain and way.certain,
+        launcher=start.launcher,
+        subject=found.what,
+        condition=way.condition,
+        within=start.anchor,
+        started=start.chain,
+    )
+    machine.emit(outcome)
+    return outcome if outcome.certain else None
+
+
+class _Refused(NamedTuple):
+    """What no pickler takes, in words: a function that runs, or what belongs to its process."""
+
+    what: str
+    certain: bool
+    runs: bool
+
+
+def never_pickled(
+    machine: Machine, value: Value, state: State, certain: bool = True, depth: int = 0
+) -> Iterator[_Refused]:
+    """What of a value no pickler takes, and whether it is sure to be there."""
+    sure = certain and len(value) == 1
+    for atom in value:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        runs = what_runs(found, state)
+        what = runs or _of_its_process(machine, atom, found)
+        if what is not None:
+            yield _Refused(what, sure, runs is not None)
+        elif depth < _DEEPEST:
+            for inner in _plainly_inside(machine, atom, found, state):
+                yield from never_pickled(machine, inner, state, sure, depth + 1)
+
+
+def _of_its_process(machine: Machine, atom: Atom, found: Object | None) -> str | None:
+    """What holds a lock, a file or another resource of its process."""
+    match atom, found:
+        case Unknown(sym=("call", _, _, _, str(path), *_)), _:
+            kind = path
+        case _, LibraryObject(type=kind):
+            pass
+        case _:
+            return None
+    effect = machine.library.process_effect(kind)
+    return None if effect is None or effect.pickles or kind in _SENT else f"an object of {kind}"
+
+
+def _plainly_inside(machine: Machine, atom: Atom, found: Object | None, state: State) -> list[Value]:
+    """What is pickled along with a value that is a container, a call, or an object of a class of the program."""
+    match atom, found:
+        case Bound(may_be_data=False, receiver=receiver), _:
+            return [(receiver,)]
+        case ((Partial(args=args, kwargs=kwargs) | Task(args=args, kwargs=kwargs)), _):
+            return [*args, *(value for _, value in kwargs)]
+        case _, Sequence(items=items, element=element):
+            return [*(items or ()), element]
+        case _, Dict(items=entries, element=element):
+            return [*entries.values(), element]
+        case _, Instance(cls=cls, attributes=attributes) if not pickles_itself(found, state):
+            bases = [base for base in machine.mro(cls, state) if isinstance(base, str)]
+            plain = all(base.startswith(_PLAIN_BASES) for base in bases)
+            return [v for name, v in attributes.items() if not name.startswith("<")] if plain else []
+    return []
 
 
 def _locks_of_hooks(machine: Machine, value: Value, state: State, start: Start) -> Iterator[tuple[Carried, State]]:

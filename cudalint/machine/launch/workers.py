@@ -146,6 +146,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
+        place=start.place,
         ends=start.ends,
         refused=held if fresh else None,
         held=held,
@@ -241,6 +242,9 @@ def _producer_ends(machine: Machine, child: State, start: Start) -> None:
     for sent in child.process.pending:
         ends = start.family in ("process", "spawn", "fork")
         is_dismissed = ends and questions.was_told_no(child.facts, sent.channel)
+        if not sent.on_gpu:
+            machine.leaves_unsent(sent.site, child)
+            continue
         ends = ends and not is_dismissed
         machine.emit(
             outcome_of(

@@ -156,7 +156,7 @@ def _option(default: Value, given: Value) -> Value:
     found = constant(default)
     if isinstance(found, bool):
         return given
-    if found in (0, 1, ""):
+    if found in (0, 1, "", "0"):
         return (*default, *given)
     return default
 

@@ -306,6 +306,8 @@ def _receive(machine: Machine, call: Call, channel: LibraryObject) -> None:
 _RECEIVED = "<received>"
 # By these a process waits for what another says or does; for a lock it waits until nobody holds that.
 _ANSWERS = frozenset({"get", "join", "recv", "wait"})
+# What these wait for was not there before; what is taken from a channel may have been.
+_LATER_ANSWERS = (".join", ".wait")
 
 
 def wait(machine: Machine, call: Call) -> Results:
@@ -319,7 +321,7 @@ def wait(machine: Machine, call: Call) -> Results:
         lending.awaited(machine, state, holder)
     if pending:
         launch = state.process.launch
-        for sent in pending:
+        for sent in (one for one in pending if one.on_gpu):
             machine.emit(
                 outcome_of(
                     machine,
@@ -335,7 +337,8 @@ def wait(machine: Machine, call: Call) -> Results:
                     detail="" if channel is None else LIVES_ON,
                 )
             )
-        state.process = replace(state.process, pending=())
+        answered = call.path.endswith(_LATER_ANSWERS)
+        state.process = replace(state.process, pending=tuple(p for p in pending if not (p.on_gpu or answered)))
     source = library_object(call)
     told = (questions.RECEIVED, call.site, state.process.identity, None if source is None else source.site)
     # What was said before tells nothing of what is said now.

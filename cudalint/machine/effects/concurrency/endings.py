@@ -51,9 +51,9 @@ def ends(machine: Machine, state: State) -> None:
     frame = Frame(Ref(("module", machine.main)), machine.main)
     states = [state.clone()]
     for site, function in reversed(list(registered(state, _KIND))):
-        states = [
-            after for now in states for after, _ in machine.call_value(function, [], {}, now, frame, site)
-        ] or [state.clone()]
+        states = [after for now in states for after, _ in machine.call_value(function, [], {}, now, frame, site)] or [
+            state.clone()
+        ]
 
 
 def _runs_handlers(process: Process) -> bool:

@@ -234,6 +234,7 @@ def _pool_run(
         ends=ends,
         context=context,
         keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
+        place=number_of(obj.fields.get("<place>")) or 0,
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),
         dropped=call.statement,
     )
@@ -351,10 +352,12 @@ def executor(machine: Machine, call: Call) -> Results:
     if context is None:
         launching.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
     workers_ = call.get(call.text("workers", "max_workers"))
+    keyword = next((name for name in CONTEXTS if name in call.params), "")
     fields: dict[str, Value] = {
         "<library>": const(library),
         "<context>": context or NONE,
-        "<keyword>": const(next((name for name in CONTEXTS if name in call.params), "")),
+        "<keyword>": const(keyword),
+        "<place>": const(call.params.index(keyword) if keyword else 0),
         "<many>": const(count_of(workers_)),
         "<count>": workers_ or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),

@@ -70,7 +70,7 @@ def get_context(machine: Machine, call: Call) -> Results:
     """``get_context("spawn")``: a context object; without an argument the default, settled."""
     state = call.state
     library = library_of(call)
-    value = call.get("method")
+    value = const(call.text("value")) if call.text("value") else call.get("method")
     if value is None or value == NONE:
         value = _default_names(machine, state, library)
         launching.fix_default(machine, state, library, call.site, "get_context()")

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import choices
-from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, keeps_to_cpu, read, touch
+from cudalint.machine.effects.gpu.cuda import (
+    THREAD_DEFAULT,
+    begin_on_cpu,
+    computes_on_cpu,
+    current_index,
+    index_value,
+    keeps_to_cpu,
+    read,
+    touch,
+)
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor, tensors_in
+from cudalint.machine.gpu_memory import gpu_atoms, host_arrays_in, place, placed_tensor, tensors_in
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -57,7 +66,9 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "devices":
             return questions.DEVICES
         case "backend":
-            return const("cpu" if keeps_to_cpu(state.process) else "gpu")
+            return const("cpu" if keeps_to_cpu(state.process) or computes_on_cpu(state.process, "jax") else "gpu")
+        case "listed":
+            return _listed(call, state)
         case "self":
             return (call.receiver,) if call.receiver is not None else unknown("self", call.site)
         case "current":
@@ -83,6 +94,25 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
         case "tuple-unknown":
             return unknown("tuple", call.site)
     return unknown("returned", call.site, state.process.identity)
+
+
+def _listed(call: Call, state: State) -> Value:
+    """``jax.devices("cpu")``: a list of devices. Which GPUs there are, the code does not show."""
+    named = operators.device_of(call.get("backend") or ())
+    if not named or any(device.is_gpu for device in named):
+        return unknown("returned", call.site, state.process.identity)
+    return (state.new(("listed", call.site), Sequence("list", None, (named[0],))),)
+
+
+def runs_on_cpu(call: Call) -> bool:
+    """Whether a framework computes something on the CPU: by its default device, or as JAX does where the arrays lie."""
+    framework = call.text("framework", "torch")
+    given = (*call.args, *call.kwargs.values())
+    if tensors_in(given, call.state):
+        return False
+    if computes_on_cpu(call.state.process, framework):
+        return True
+    return framework == "jax" and any(host_arrays_in(given, call.state, framework))
 
 
 def _argument(call: Call, number: int) -> Value:
@@ -128,7 +158,7 @@ def factory(machine: Machine, call: Call) -> Results:
         default = state.process.default_device
         devices = [default] if default is not None else []
         if call.flag("default-gpu"):
-            devices = [Dev("cuda")]
+            devices = [CPU if runs_on_cpu(call) else Dev("cuda")]
     gpu = next((d for d in devices if d.is_gpu), None)
     results: Results = []
     inherited = _inherited_arguments(machine, call)
@@ -140,7 +170,8 @@ def factory(machine: Machine, call: Call) -> Results:
             after = touch(machine, state, call.frame, call.site, "torch", "driver", call.label + " with pin_memory")
             return [] if after is None else [(after, (Tensor("torch", CPU, state.process.identity),))]
         device = devices[0] if devices else CPU
-        return [(state, (Tensor(call.text("framework", "torch"), device, state.process.identity),))]
+        begin_on_cpu(machine, state, call.frame, call.site, call.text("framework", "torch"), call.label)
+        return [(state, (new_tensor(machine, call, state, device),))]
     if len(devices) > 1 or (value is not None and len(value) > 1):
         other = state.clone()
         results.append((other, (Tensor(call.text("framework", "torch"), CPU, state.process.identity),)))

@@ -8,7 +8,7 @@ from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.gpu_memory import memory_of, owner_of
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
@@ -256,8 +256,24 @@ def is_set(process: Process, variable: str) -> bool:
 
 def keeps_to_cpu(process: Process) -> bool:
     """Whether the environment keeps JAX off the GPU, which it looks at before it starts one."""
-    wanted = process.environ("JAX_PLATFORMS") or process.environ("JAX_PLATFORM_NAME")
-    return wanted == const("cpu") and not process.is_initialised("jax")
+    return process.environ("JAX_PLATFORMS") == const("cpu") and not process.is_initialised("jax")
+
+
+def computes_on_cpu(process: Process, framework: str) -> bool:
+    """Whether a framework computes on the CPU where nothing names a device, although it may start the GPU as well."""
+    return framework in process.on_cpu or (framework == "jax" and process.environ("JAX_PLATFORM_NAME") == const("cpu"))
+
+
+def begin_on_cpu(machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str) -> None:
+    """What runs on the CPU: JAX starts all of its platforms at its first operation, wherever that runs."""
+    if framework != "jax":
+        return
+    process = state.process
+    touch(machine, state, frame, site, framework, "query", what)
+    if process.forked and not process.dead and process.launch is not None and "jax" in process.poisoned_by:
+        # A product of 4 by 4 numbers is computed, one of 200 by 200 waits for ever (H200, JAX 0.11.2, Python 3.12).
+        outcome = _child_outcome(machine, state, site, process.launch, what)
+        machine.emit(replace(outcome, how="hang", certain=False, doubt=Doubt.THREADS))
 
 
 def hides_all(process: Process) -> bool:

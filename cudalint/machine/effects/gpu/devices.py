@@ -246,9 +246,7 @@ def default_enter(machine: Machine, call: Call) -> Results:
     if isinstance(call.receiver, Dev):
         where = machine.chain(state, call.site, f"makes {call.receiver.kind} the default")
         outer = (*state.process.outer_defaults, (state.process.default_device, state.process.default_where))
-        state.process = replace(
-            state.process, default_device=call.receiver, default_where=where, outer_defaults=outer
-        )
+        state.process = replace(state.process, default_device=call.receiver, default_where=where, outer_defaults=outer)
     return [(state, (call.receiver,) if call.receiver is not None else NONE)]
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import choices, current
-from cudalint.machine.effects.gpu.arrays import returned, tensor_data
-from cudalint.machine.effects.gpu.cuda import hides_all, is_set, touch
+from cudalint.machine.effects.gpu.arrays import returned, runs_on_cpu, tensor_data
+from cudalint.machine.effects.gpu.cuda import begin_on_cpu, hides_all, is_set, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
@@ -31,6 +31,9 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     elif call.receiver is not None and call.get(call.text("device", "device")) is None:
         device = _own_device(call.receiver, call) or device
     framework = call.text("framework", "torch")
+    if wanted == "use" and device is None and call.flag("default-gpu") and runs_on_cpu(call):
+        begin_on_cpu(machine, call.state, call.frame, call.site, framework, call.label)
+        wanted = "none"
     if call.text("kind") == "started" and not was_started(call.state.process, framework):
         wanted = "none"
     state = touch(

@@ -9,13 +9,26 @@ from cudalint.machine.effects.servers.handlers import keep_handler
 from cudalint.machine.effects.servers.web import APPLICATION
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, Instance, LibraryObject, Scope
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Bound, Const, Lib, Partial, Ref, Value, constant, only, strings, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    Bound,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Value,
+    constant,
+    only,
+    strings,
+    unknown,
+)
 
 _CONFIG = "django.apps.AppConfig"
 _ROUTE, _ROUTES = "django.Route", "django.Routes"
@@ -220,12 +233,16 @@ def _command(machine: Machine, call: Call, state: State, home: str) -> list[Stat
 
 
 def _qcluster(machine: Machine, call: Call, state: State) -> None:
-    """django-q's cluster: processes that are forked import what tasks name, and run it."""
+    """django-q's cluster: what tasks name is imported and run in forked daemons, unless it asks for others."""
+    atom = only(_setting(machine, state, call.frame, call.site, "Q_CLUSTER"))
+    cluster = state.get(atom) if isinstance(atom, Ref) else None
+    is_daemon = not isinstance(cluster, Dict) or cluster.items.get("daemonize_workers") != FALSE
     for home in machine.program.modules_called("tasks"):
         for name in machine.program.functions_of(home):
             named: Value = (Const(f"{home}.{name}"),)
             work = task((Lib("cudalint.django.task"),), [named])
-            fork_workers(machine, state.clone(), Serving("django-q", call.site, call.frame, certain=False), (work,))
+            serving = Serving("django-q", call.site, call.frame, certain=False, daemon=is_daemon)
+            fork_workers(machine, state.clone(), serving, (work,))
 
 
 def run_task(machine: Machine, call: Call) -> Results:

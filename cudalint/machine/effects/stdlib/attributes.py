@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 from cudalint.machine import operators
 from cudalint.machine.classes import MOST_BASES
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
-from cudalint.machine.heap import NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
+    TRUE,
     Atom,
     Const,
     Dev,
@@ -99,7 +101,16 @@ def type_(machine: Machine, call: Call) -> Results:
             return [(call.state, (Lib(f"builtins.{kind}"),))]
         case _, LibraryObject(type=kind) if kind == NAMESPACE:
             return [(call.state, (Lib(kind),))]
+        case _, LibraryObject(fields={"<method>": method}):
+            return [(call.state, _class_of_context(machine, method) or unknown("type", *call.args))]
     return [(call.state, unknown("type", *call.args))]
+
+
+def _class_of_context(machine: Machine, method: Value) -> Value:
+    """The library's class of the contexts that start processes by one method."""
+    made = {"does": "method.context", "value": constant(method)}
+    named = (path for path, spec in machine.library.functions.items() if made.items() <= spec.items())
+    return tuple(Lib(path) for path in islice(named, 1))
 
 
 def super_(machine: Machine, call: Call) -> Results:
@@ -137,7 +148,9 @@ def setattr_(machine: Machine, call: Call) -> Results:
         found = call.state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(atom, Ref) and isinstance(found, Instance):
             made = operators.maybe_set(found.attributes, call.args[1])
-            call.state.store(atom, replace(found, attributes=made))
+            call.state.store(atom, replace(found, attributes={**made, ANY_NAME: TRUE}))
+        elif isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == NAMESPACE:
+            call.state.store(atom, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
     return [(call.state, NONE)]
 
 

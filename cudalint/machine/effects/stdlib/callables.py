@@ -24,6 +24,15 @@ def partial(machine: Machine, call: Call) -> Results:
     return [(call.state, (made,))]
 
 
+def finalizer(machine: Machine, call: Call) -> Results:
+    """``weakref.finalize(object, f, 2)``: what is called makes that call, which may come by itself later."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("finalizer", call.site))]
+    made: Value = (Partial(call.args[1], tuple(call.args[2:]), tuple(sorted(call.kwargs.items()))),)
+    machine.hands_over((made,), call.state, call.frame, call.site)
+    return [(call.state, made)]
+
+
 def kept_partial(machine: Machine, call: Call) -> Results:
     """``toolbox.register("evaluate", f, 2)``: from then on a function of the object."""
     name, owner = constant(call.args[0]) if call.args else None, call.receiver

@@ -111,7 +111,7 @@ def zip_(machine: Machine, call: Call) -> Results:
 def repeat(machine: Machine, call: Call) -> Results:
     """``itertools.repeat(x)``: one value again and again."""
     value = call.get("object") or unknown("repeat", call.site)
-    made = Sequence("iterator", None, value)
+    made = Sequence("repeat", None, value)
     return [(call.state, (call.state.new(("repeat", call.site), made),))]
 
 
@@ -344,7 +344,18 @@ def next_(machine: Machine, call: Call) -> Results:
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         results.append((state, rounds[0] if rounds else unknown("next", call.site)))
+        if isinstance(atom, Ref):
+            _advance(atom, state)
     return results
+
+
+def _advance(ref: Ref, state: State) -> None:
+    """What was taken of an iterator is gone; what it gives after all that is known of it is any of its kind."""
+    found = state.get(ref)
+    if not isinstance(found, Sequence) or found.kind != "iterator" or not found.items or not found.open:
+        return
+    rest = found.items[1:]
+    state.store(ref, replace(found, items=rest or None, element=union([*found.items, found.element])))
 
 
 def drawn(machine: Machine, call: Call) -> Results:
@@ -376,6 +387,12 @@ def iter_(machine: Machine, call: Call) -> Results:
         made = Sequence("list", tuple(rounds), (), True)
         results.append((state, (state.new(("iter", call.site), made),)))
     return results
+
+
+def generator_enter(machine: Machine, call: Call) -> Results:
+    """``manager.__enter__()``: a generator up to where it yields."""
+    manager = () if call.receiver is None else (call.receiver,)
+    return machine.enter(manager, call.state, call.frame, call.site)
 
 
 def generator_method(machine: Machine, call: Call) -> Results:

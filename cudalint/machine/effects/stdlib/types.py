@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import builtins
+import collections.abc
+import numbers
+
 from cudalint.machine.heap import Class, Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -22,6 +26,14 @@ from cudalint.machine.values import (
     only,
 )
 
+# What arrays have the methods of.
+_OF_ARRAYS = frozenset(
+    {
+        collections.abc.Collection, collections.abc.Container, collections.abc.Hashable, collections.abc.Iterable,
+        collections.abc.Reversible, collections.abc.Sized,
+    }
+)  # fmt: skip
+
 
 def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
     """Whether a value is of a type; None where one of the two is not known."""
@@ -32,8 +44,10 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     if isinstance(atom, Tensor) and atom.type == STATE:
         return None
+    abstract = _abstract(kind.path)
     if isinstance(atom, Tensor):
-        return machine.library.is_a(atom.type, kind.path)
+        is_array = abstract is not None and machine.library.is_a(atom.type, "torch.Tensor")
+        return (abstract in _OF_ARRAYS) if is_array else machine.library.is_a(atom.type, kind.path)
     if is_device(atom):
         return kind.path == DEVICE or (False if _is_plain(machine, kind) else None)
     if isinstance(atom, Dev):
@@ -41,12 +55,27 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
     if _lies_on_the_host(machine, atom) and machine.library.is_a(kind.path, "torch.Tensor"):
         return False
     names = _builtins(atom, held)
+    if names is not None and abstract is not None:
+        return any(issubclass(own, abstract) for own in map(_own_class, names) if own is not None)
     if names is not None:
         return kind.path in names or (False if _is_plain(machine, kind) else None)
     if not isinstance(held, Instance):
         return None
     bases = [entry for entry in machine.mro(held.cls, state) if isinstance(entry, str)]
     return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
+
+
+def _abstract(path: str) -> type | None:
+    """An abstract class of Python's own, to which its containers and numbers are registered."""
+    module, _, name = path.rpartition(".")
+    home = {"collections.abc": collections.abc, "typing": collections.abc, "numbers": numbers}.get(module)
+    found = getattr(home, name, None)
+    return found if isinstance(found, type) else None
+
+
+def _own_class(path: str) -> type | None:
+    found = getattr(builtins, path.removeprefix("builtins."), None)
+    return found if isinstance(found, type) else None
 
 
 def is_called(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:

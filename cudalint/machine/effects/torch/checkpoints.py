@@ -8,14 +8,16 @@ from dataclasses import replace
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.stdlib import buffers, copies
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Dev, Rank, Tensor, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Const, Dev, Rank, Ref, Tensor, Unknown, Value, constant, only, unknown
 
 
 def save(machine: Machine, call: Call) -> Results:
@@ -36,7 +38,18 @@ def save(machine: Machine, call: Call) -> Results:
     for one in found:
         if state is not None and one.what not in ("lock", "unpicklable"):
             state = cuda.read(machine, one.atom, state, call.frame, call.site, call.label)
-    return [] if state is None else [(state, NONE)]
+    if state is None:
+        return []
+    copied = copies.copied_deep(machine, replace(call, state=state, args=[value]), call.label)
+    for after, copy in copied if _is_buffer(call) else ():
+        buffers.fill(call.get("f") or (), copy, after)
+    return [(after, NONE) for after, _ in copied] if _is_buffer(call) else [(state, NONE)]
+
+
+def _is_buffer(call: Call) -> bool:
+    """Whether something is saved into an object of this process, and not to a file."""
+    atom = only(call.get("f") or ())
+    return isinstance(atom, Ref) and isinstance(call.state.get(atom), LibraryObject)
 
 
 def load(machine: Machine, call: Call) -> Results:
@@ -46,7 +59,7 @@ def load(machine: Machine, call: Call) -> Results:
     if told != NONE:
         device = next((d for d in operators.device_of(told) if d.is_gpu), None)
     else:
-        device = _saved_from(machine, call.state, place)
+        device = _saved_from(machine, call.state, place) or _saved_in(call)
     if device is None:
         if told == NONE and place is not None:
             _may_have_been_saved(machine, call, place)
@@ -90,6 +103,13 @@ def _saved_from(machine: Machine, state: State, place: Const | Unknown | None) -
     if not _is_one_file(machine, known):
         return None
     return Dev("cuda", 0 if has_own_gpu(state.process) and not _is_of_rank(place, state.process) else None)
+
+
+def _saved_in(call: Call) -> Dev | None:
+    """The GPU on which all lay that the program saved into a buffer."""
+    saved = buffers.saved_in(call.get("f") or (), call.state)
+    found = () if saved is None else list(carried(saved, call.state, Pickler.NAMES))
+    return next((one.memory.device for one in found if one.certain and one.memory is not None), None)
 
 
 def has_own_gpu(process: Process) -> bool:
