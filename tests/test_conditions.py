@@ -62,6 +62,10 @@ CASES = {
         "for epoch in range(args.epochs):\n    if epoch:\n        start()\n    torch.cuda.init()\n",
         "if `--epochs` is more than 1",
     ),
+    "what a table has under a name from the environment that is another by default": (
+        "KINDS = {'host': int, 'gpu': torch.cuda.init}\nKINDS[os.environ.get('KIND', 'host')]()\nstart()\n",
+        "if `KIND` is gpu",
+    ),
     "as many rounds of a loop as the default of an option has": (
         "parser.add_argument('--epochs', type=int, default=1)\nargs = parser.parse_args()\n"
         "for epoch in range(args.epochs):\n    torch.cuda.init()\nstart()\n",

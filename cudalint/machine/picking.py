@@ -16,6 +16,7 @@ from cudalint.machine.state import State
 from cudalint.machine.values import (
     JOINED,
     MOST_ALTERNATIVES,
+    Atom,
     Const,
     Member,
     Unknown,
@@ -30,12 +31,12 @@ def picked(found: Dict, key: Value, state: State, default: Value | None = None) 
 
     Without a default the key leads to one of them. A dict of many is one thing of which not much is known.
     """
-    atom = only(key)
-    if not isinstance(atom, Unknown) or not is_choice(found, key):
+    subject = questions.identity(key)
+    if subject is None or not is_choice(found, key):
         return [(state, item(found, key))]
     results: Results = []
     for i, (name, value) in enumerate(found.items.items()):
-        question = _asks(atom, name)
+        question = _asks(subject, name)
         answer = state.fact(question)
         if answer is None and default is None and i == len(found.items) - 1:
             state.learn(question, True)
@@ -51,7 +52,7 @@ def picked(found: Dict, key: Value, state: State, default: Value | None = None) 
 
 def is_choice(found: Dict, key: Value) -> bool:
     """Whether a key is unknown, and a dict known whole that holds a few functions, objects or flags that differ."""
-    if not isinstance(only(key), Unknown) or JOINED in key:
+    if not any(isinstance(atom, Unknown) for atom in key) or questions.identity(key) is None or JOINED in key:
         return False
     if found.element or not found.exact or not 2 <= len(found.items) <= MOST_ALTERNATIVES:
         return False
@@ -71,9 +72,9 @@ def _tells(value: Value) -> Hashable:
     return None
 
 
-def _asks(key: Unknown, name: Hashable) -> Hashable:
+def _asks(key: Atom | Value, name: Hashable) -> Hashable:
     """The question whether a key is this one."""
-    if isinstance(name, bool) and questions.is_answer((key,)):
+    if isinstance(name, bool) and isinstance(key, Unknown) and questions.is_answer((key,)):
         return key.sym if name else ("not", key.sym)
     asked = only(questions.comparison("==", key, Const(name)))
     return asked.sym if isinstance(asked, Unknown) else unknown(name)

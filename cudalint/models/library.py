@@ -162,6 +162,13 @@ class Library:
         made = self._made(kind)
         return made is not None and self.is_a(made, base)
 
+    def is_called(self, kind: str, name: str) -> bool | None:
+        """Whether what is of a library type is of the class with this name, its module left out; None if unknown."""
+        named = [path for path in self.bases if path.rpartition(".")[2] == name]
+        if any(self.is_a(kind, path) for path in named):
+            return True
+        return None if not named or any(self.is_a(path, kind) for path in named) else False
+
     def _made(self, kind: str) -> str | None:
         """The type of what calling a class makes, where that is not known by the name of the class."""
         spec = self.function(kind)

@@ -287,6 +287,7 @@ _FACTS: Mapping[str, str] = {
     "relative": "imports_relatively",
     "weight": "weight",
     "imports": "imports",
+    "beside": "may_import_all_beside",
     "calls": "calls_at_top",
 }
 

@@ -395,6 +395,11 @@ def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[byte
     return any(found.hears for name in heard_of for found in defined.named(name))
 
 
+def keeps_what_it_decorates(defined: Definitions, calls: TopCalls) -> bool:
+    """Whether a file defines a decorator among these that keeps what it gets."""
+    return any(_keeps(defined, name) for name in defined.places.keys() & calls.decorating)
+
+
 def _keeps(defined: Definitions, name: bytes) -> bool:
     """Whether a function keeps something, or calls one of its file that does: ``register`` that calls ``_register``."""
     names = seen = frozenset({name})

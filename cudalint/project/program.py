@@ -24,7 +24,7 @@ from cudalint.project import deployments
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
 from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
-from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something
+from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something, keeps_what_it_decorates
 from cudalint.project.scripts import console_scripts
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
@@ -539,11 +539,18 @@ class FileProgram:
     def _do_something(self, name: str, calls: TopCalls) -> bool:
         if not calls.called.isdisjoint(self._on_gpu(name)) or self._launches(calls.called):
             return True
-        homes = dict.fromkeys((name, *(i.home for i in self._imports(name))))
-        registers = self.facts(name).mentions_gpu
-        return any(
-            does_something(self._definitions(home), calls, self._on_gpu(home), registers=registers) for home in homes
-        )
+        homes = dict.fromkeys((name, *self.imports(name)))
+        registers = any(self._may_be_registered(home) for home in homes)
+        if any(does_something(self._definitions(n), calls, self._on_gpu(n), registers=registers) for n in homes):
+            return True
+        # ``@MODELS.register()``, where one module makes ``MODELS`` of a class of another.
+        further = {beyond for home in homes for beyond in self.imports(home)} if registers and calls.decorating else ()
+        return any(keeps_what_it_decorates(self._definitions(n), calls) for n in further if n not in homes)
+
+    def _may_be_registered(self, name: str) -> bool:
+        """Whether it matters what a registry holds of a file: code that may use a GPU, or start what does."""
+        facts = self.facts(name)
+        return facts.mentions_gpu or facts.may_launch
 
     def _definitions(self, name: str) -> Definitions:
         if name not in self._defined:

@@ -146,7 +146,10 @@ class Rests:
     def _judged(self, judged: Mapping[str, bool], edited: Mapping[str, bytes]) -> bool:
         """Whether imports that call what lies in an edited file still do something, or nothing."""
         importers = self.files.importers
-        near = set(edited).union(*(importers.get(name, ()) for name in edited))
+        near = set(edited)
+        # Decorators are sought in what a file imports, and in what that imports.
+        for _ in range(2):
+            near = near.union(*(importers.get(name, ()) for name in near))
         return all(self.files.acts_by_calls(name) == judged[name] for name in judged.keys() & near)
 
 

@@ -202,6 +202,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "signal.raised": signals.raised,
     "signal.killed": signals.killed,
     "members": lookups.members,
+    "signature": lookups.signature,
     "located": lookups.by_dotted_name,
     "instantiate": lookups.instantiate,
     "command.object": lookups.command_object,

@@ -39,12 +39,16 @@ from cudalint.machine.values import (
     Tensor,
     Unknown,
     Value,
+    constant,
     only,
     union,
     unknown,
 )
 
 RECURSION = 3
+# The same of calls that each go one step down into data that is known, as ``wrap(value)`` for each value of a dict, or
+# that are each given another name.
+DESCENT = 8
 # What computes with an object that was moved to a GPU, whatever it is: calling it, and methods that a model names so.
 _MODULE_CALL = "torch.nn.Module.__call__"
 
@@ -358,7 +362,8 @@ class Calls(Core):
         function, state, site = closure.function, given.state, given.site
         entered = Site(closure.module, function.ordinal)
         self.record.entered.add(entered)
-        if self._active.count((closure.module, function.ordinal)) >= RECURSION:
+        active = self._active.count((closure.module, function.ordinal))
+        if active >= RECURSION and (active >= DESCENT or not self._descends(entered, given)):
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
         if entered in self.abandoned:
@@ -381,6 +386,20 @@ class Calls(Core):
         results = self._run_body(closure, scope, given.args, state, given.frame, site, f"calls {label}()")
         self._given.pop()
         return results
+
+    def _descends(self, entered: Site, given: Given) -> bool:
+        """Whether a function calls itself with a part of what it was given, where all parts of that are known.
+
+        Or with a name that it was not given so far, as what resolves one thing by others does.
+        """
+        outer = [arguments for at, arguments in self._given if at == entered]
+        if not outer:
+            # The body of a generator, which is no longer within the call that made it.
+            return False
+        parts = {part for value in outer[-1].values() for part in _known_parts(value, given.state)}
+        before = {value for arguments in outer for value in arguments.values()}
+        values = (*given.args, *given.kwargs.values())
+        return any(v in parts or (isinstance(constant(v), str) and v not in before) for v in values)
 
     def _call_cached(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
@@ -544,3 +563,15 @@ def _is_indistinct(atom: Atom) -> bool:
 def _is_unknown(atom: Atom) -> bool:
     """Whether nothing is known of a value, or of what it is an attribute of."""
     return isinstance(atom, Unknown) or (isinstance(atom, Bound) and isinstance(atom.receiver, Unknown))
+
+
+def _known_parts(value: Value, state: State) -> tuple[Value, ...]:
+    """The items of a list or a dict whose items are all known."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match found:
+        case Dict(exact=True):
+            return tuple(found.items.values())
+        case Sequence(items=tuple(items), open=False):
+            return items
+    return ()

@@ -67,11 +67,16 @@ class Iteration(Core):
         self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame
     ) -> list[Value]:
         """The rounds of a loop that stand for more, with the later ones that its body asks for by their number."""
-        counted = _counted(node, rounds, state) if self._stand_for_more(iterable, state) else None
+        if not self._stand_for_more(iterable, state):
+            return rounds
+        site = Site(frame.module, node.ordinal)
+        if isinstance(node.target, ir.Attr):
+            # ``for self.step in range(n)``: others ask for it, anywhere, and what they ask holds in some later turn.
+            return [*rounds, unknown("turn", site)]
+        counted = _counted(node, rounds, state)
         if counted is None:
             return rounds
         name, seen = counted
-        site = Site(frame.module, node.ordinal)
         tests = self._asked_turns.get(site)
         if tests is None:
             tests = self._asked_turns[site] = turns.tests_of(node.body, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from typing import Any
 
 from cudalint.machine import mappings, operators, questions
 from cudalint.machine.frame import Call, Results
@@ -43,22 +44,71 @@ def container(machine: Machine, call: Call) -> Results:
         # Of several arguments the first gives elements, and the others say which of them, or give more.
         exact = machine.exact_items(call.args[0], state) if len(call.args) == 1 else None
         items = tuple(exact) if exact is not None else tuple(rounds)
-        made = Sequence(kind, items, (), exact is None)
-        results.extend(
-            (after, (after.new(("container", call.site), made),)) for after in _sorting(machine, call, rounds, state)
-        )
+        for after, ordered in _sorting(machine, call, rounds, exact, state):
+            made = Sequence(kind, items if ordered is None else ordered, (), exact is None)
+            results.append((after, (after.new(("container", call.site), made),)))
     return results
 
 
-def _sorting(machine: Machine, call: Call, items: list[Value], state: State) -> list[State]:
-    """The paths on which items were put in order: by their key, or as their class compares two of them."""
+# Longer lists keep the order in which they are known.
+_MOST_SORTED = 12
+
+
+def _sorting(
+    machine: Machine, call: Call, items: list[Value], exact: list[Value] | None, state: State
+) -> list[tuple[State, tuple[Value, ...] | None]]:
+    """The paths on which items were put in order, by their key or as their class compares two of them.
+
+    With each is their new order; None where it is not known.
+    """
     key = call.kwargs.get("key", NONE)
     if not items or call.path.rpartition(".")[2] not in ("sorted", "sort"):
-        return [state]
+        return [(state, None)]
+    if exact is not None and len(exact) <= _MOST_SORTED and not call.open:
+        return _by_keys(machine, call, key, exact, state)
     if key != NONE:
-        return [after for after, _ in machine.call_value(key, items[:1], {}, state, call.frame, call.site)]
+        return [(after, None) for after, _ in machine.call_value(key, items[:1], {}, state, call.frame, call.site)]
     compared = machine.compare_by_class("<", items[-1], items[0], state, call.frame, call.site)
-    return [state] if compared is None else [after for after, _ in compared]
+    return [(after, None) for after, _ in compared or [(state, ())]]
+
+
+def _by_keys(
+    machine: Machine, call: Call, key: Value, items: list[Value], state: State
+) -> list[tuple[State, tuple[Value, ...] | None]]:
+    """The items by the keys that a function gives for them, or by themselves, where all of these are known."""
+    paths: list[tuple[State, list[Value]]] = [(state, [])]
+    for item in items if key != NONE else ():
+        paths = [
+            (after, [*keys, value])
+            for current, keys in paths
+            for after, value in machine.call_value(key, [item], {}, current, call.frame, call.site)
+        ]
+    if key == NONE:
+        compared = machine.compare_by_class("<", items[-1], items[0], state, call.frame, call.site)
+        paths = [(after, items) for after, _ in compared or [(state, ())]]
+    return [(after, _ordered(items, [_plain(k, after) for k in keys], call)) for after, keys in paths]
+
+
+def _ordered(items: list[Value], keys: list[Any], call: Call) -> tuple[Value, ...] | None:
+    is_reversed = constant(call.kwargs["reverse"]) if "reverse" in call.kwargs else False
+    if ... in keys or not isinstance(is_reversed, bool):
+        return None
+    try:
+        places = sorted(range(len(items)), key=keys.__getitem__, reverse=is_reversed)
+    except TypeError:
+        return None
+    return tuple(items[place] for place in places)
+
+
+def _plain(value: Value, state: State) -> Any:
+    """A number, a text or a tuple of such; an ellipsis for anything else."""
+    atom = only(value)
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(held, Sequence):
+        parts = [_plain(part, state) for part in held.items or ()]
+        known = held.kind in ("list", "tuple") and held.items is not None and not held.open and ... not in parts
+        return tuple(parts) if known else ...
+    return atom.value if isinstance(atom, Const) and isinstance(atom.value, int | float | str) else ...
 
 
 def dict_(machine: Machine, call: Call) -> Results:
@@ -190,7 +240,13 @@ def list_method(machine: Machine, call: Call) -> Results:
             return [(call.state, element or unknown("pop", call.site))]
         case "sort":
             items = machine.elements((ref,), call.state)
-            return [(after, NONE) for after in _sorting(machine, call, items, call.state)]
+            exact = None if found.open or machine.grows_on(ref) else machine.exact_items((ref,), call.state)
+            results = []
+            for after, ordered in _sorting(machine, call, items, exact, call.state):
+                if ordered is not None:
+                    after.store(ref, replace(found, items=ordered))
+                results.append((after, NONE))
+            return results
         case "copy":
             return [(call.state, (call.state.new(("copy", call.site), found),))]
         case "clear":

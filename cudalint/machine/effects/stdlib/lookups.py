@@ -12,6 +12,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     NONE,
+    Bound,
     Const,
     Lib,
     Partial,
@@ -110,6 +111,26 @@ def members(machine: Machine, call: Call) -> Results:
         if isinstance(held, kind):
             rows.append((state.new(("member", call.site, name), Sequence("tuple", (const(name), value))),))
     return [(state, (state.new(("members", call.site), Sequence("list", tuple(rows))),))]
+
+
+def signature(machine: Machine, call: Call) -> Results:
+    """``inspect.signature(function)``: the names of its parameters, or of those of a class when it is called."""
+    state = call.state
+    atom = only(call.args[0]) if call.args else None
+    function, given = (atom.function, 1) if isinstance(atom, Bound) else (atom, 0)
+    found = state.get(function) if isinstance(function, Ref) else None
+    if isinstance(found, Class) and isinstance(function, Ref):
+        scopes = [state.get(e.scope) if isinstance(e, Class) else None for e in machine.mro(function, state)]
+        inits = [s.variables["__init__"] for s in scopes if isinstance(s, Scope) and "__init__" in s.variables]
+        function, given = (only(inits[0]), 1) if inits else (None, 0)
+        found = state.get(function) if isinstance(function, Ref) else None
+    if not isinstance(found, Closure) or found.alias is not None:
+        return [(state, unknown("signature", call.site))]
+    names = [param.name for param in found.function.params][given:]
+    held: dict[Hashable, Value] = {name: unknown("parameter", call.site, name) for name in names}
+    parameters = state.new(("parameters", call.site), Dict(held))
+    made = LibraryObject("inspect.Signature", {"parameters": (parameters,)}, call.site)
+    return [(state, (state.new(("signature", call.site), made),))]
 
 
 # -- dotted names ----------------------------------------------------------------------------------------------------

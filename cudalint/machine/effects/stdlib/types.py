@@ -82,7 +82,8 @@ def is_called(machine: Machine, atom: Atom, name: str, state: State) -> bool | N
     """Whether a value is of a class of this name, of which an annotation says no more; None where that is not known."""
     held = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(atom, Tensor) and machine.library.is_a(atom.type, "torch.Tensor"):
-        return name == "Tensor" or (None if name[:1].isupper() else False)
+        found = machine.library.is_called(atom.type, name) if name[:1].isupper() else False
+        return True if name == "Tensor" else found
     if _lies_on_the_host(machine, atom):
         return False if name == "Tensor" else None
     if (names := _builtins(atom, held)) is not None:
@@ -90,7 +91,11 @@ def is_called(machine: Machine, atom: Atom, name: str, state: State) -> bool | N
         return is_one or (False if name == "Tensor" or name.islower() else None)
     if isinstance(held, Instance):
         kinds = [k.name if isinstance(k, Class) else k.rpartition(".")[2] for k in machine.mro(held.cls, state)]
-        return True if name in kinds else None
+        if name in kinds:
+            return True
+        # A class with a base of a framework is none of the framework's other ones.
+        bases = [k for k in machine.mro(held.cls, state) if isinstance(k, str) and k in machine.library.bases]
+        return False if bases and all(machine.library.is_called(base, name) is False for base in bases) else None
     return None
 
 
