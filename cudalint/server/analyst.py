@@ -67,6 +67,11 @@ class Analyst:
                 # An editor may say that the server is to end before it has the answer to that it is to shut down.
                 await process.wait()
 
+    def abandon(self) -> None:
+        """End the process without waiting for that."""
+        if self._process is not None and self._process.returncode is None:
+            self._kill(self._process)
+
     async def _running(self) -> Process:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE)

@@ -279,6 +279,10 @@ class Checks:
         await self._analyst.close()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def abandon(self) -> None:
+        """End what is under way without waiting for it: nobody is told of anything any more."""
+        self._analyst.abandon()
+
 
 def _nobody(_documents: frozenset[str]) -> None:
     """Who follows runs before anyone does."""

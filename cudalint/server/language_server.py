@@ -51,10 +51,10 @@ def serve(worker: Sequence[str], stdin: BinaryIO | None = None, stdout: BinaryIO
     told = stdout or os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # pygls reads, writes and closes; these do so.
     ends = FromEditor(stdin or sys.stdin.buffer), ToEditor(told)
-    _server(worker).start_io(*cast(tuple[BinaryIO, BinaryIO], ends))
+    _server(worker, is_alone=stdin is None).start_io(*cast(tuple[BinaryIO, BinaryIO], ends))
 
 
-def _server(worker: Sequence[str]) -> LanguageServer:
+def _server(worker: Sequence[str], *, is_alone: bool) -> LanguageServer:
     # Whole texts: increments are counted in rows that only some texts have (a form feed would end one).
     cells = types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])
     server = LanguageServer(
@@ -69,6 +69,7 @@ def _server(worker: Sequence[str]) -> LanguageServer:
     _follow_documents(server, documents, checks)
     _follow_notebooks(server, documents, checks)
     _follow_workspace(server, documents, checks)
+    _end_at_once(server, checks, is_alone=is_alone)
     _offer_actions(server, documents, checks)
     _offer_words(server, documents, checks)
     return server
@@ -180,10 +181,18 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
     async def shut_down(_params: None) -> None:
         await checks.close()
 
+
+def _end_at_once(server: LanguageServer, checks: Checks, *, is_alone: bool) -> None:
+    """An editor that says that it ends the server does not wait for anything that is under way."""
+
     @server.feature(types.EXIT)
     def exit_now(_params: None) -> None:
-        # Whatever is cancelled then, an editor that does not wait has no use for.
+        # Whatever is cancelled then, nobody has a use for.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
+        checks.abandon()
+        if is_alone:
+            # To cancel the start of a process may wait for its pipes for ever (CPython 3.11).
+            os._exit(0)
 
 
 def _tell(server: LanguageServer, documents: Documents, checks: Checks) -> None:

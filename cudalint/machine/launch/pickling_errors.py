@@ -60,9 +60,10 @@ def _refused(machine: Machine, state: State, start: Start, way: Way, values: lis
         return None
     seen = (one for value in values for one in never_pickled(machine, value, state))
     # A pool pickles what it hands to a forked worker, too; but with a lock it fails wherever it runs. dill and others
-    # have ways to send locks and files.
+    # have ways to send locks and files. What is only one of several may be chosen with who takes it: an event of
+    # threads with threads.
     strict = way.method in FRESH and start.pickler is Pickler.NAMES
-    found = next((one for one in seen if one.runs or strict), None)
+    found = next((one for one in seen if one.runs or (strict and one.certain)), None)
     if found is None:
         return None
     outcome = outcome_of(
