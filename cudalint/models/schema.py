@@ -63,6 +63,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "runs": str,
     "iterable": str,
     "iterables": str,
+    "counted": str,
     "args": str,
     "kwargs": str,
     "star": bool,

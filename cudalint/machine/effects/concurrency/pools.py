@@ -124,11 +124,21 @@ def pool_map(machine: Machine, call: Call) -> Results:
     if call.flag("star"):
         items = vary(machine, state, items_of(machine, call, call.get("iterable") or ()), call.site)
         args = arguments(machine, state, items)
+    elif call.text("counted"):
+        args = [element_of(machine, call, _uncounted(call.get(call.text("counted")) or (), state), 0)]
     elif call.text("iterables"):
         args = [element_of(machine, call, v, i) for i, v in enumerate(call.args[1:])]
     else:
         args = [element_of(machine, call, call.get("iterable") or (), 0)]
     return _pool_run(machine, call, name, function, args, {})
+
+
+def _uncounted(tasks: Value, state: State) -> Value:
+    """The tasks alone, where they are given with their number: ``((f(x) for x in xs), len(xs))``."""
+    match state.get(atom) if isinstance(atom := only(tasks), Ref) else None:
+        case Sequence(kind="tuple", items=(rows, _)):
+            return rows
+    return tasks
 
 
 def handed_to_pool(machine: Machine, call: Call) -> Results:
