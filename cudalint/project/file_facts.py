@@ -288,6 +288,7 @@ _FACTS: Mapping[str, str] = {
     "weight": "weight",
     "imports": "imports",
     "beside": "may_import_all_beside",
+    "stars": "named_for_stars",
     "calls": "calls_at_top",
 }
 
