@@ -23,15 +23,17 @@ _CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
 _TEXT_IN_PART = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?:\1|[{%])")
-# It lists its folder, or hands its name or its folder to what does.
+# A package may import whatever lies in its folder: it lists that, to import it or to name it for a star import, or
+# hands its name or its folder to what does.
 _LISTING = re.compile(rb"(?:listdir|scandir|iterdir|glob|iter_modules|walk_packages|os\.walk)\(")
-_ALL = re.compile(rb"^__all__[ \t]*\+?=[ \t]*[\[(]([^\])]*)", re.MULTILINE)
-_QUOTED = re.compile(rb"[\"'](\w+)[\"']")
 _NAMES_ALL = re.compile(rb"^__all__[ \t]*=[^\n]*\bfor\b", re.MULTILINE)
 _HANDED = re.compile(
     rb"^[A-Za-z_][\w.]*\([^)\n]*(?:\b__(?:name|package|path|file)__|([\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\1)",
     re.MULTILINE,
 )
+# What it names one by one for a star import.
+_ALL = re.compile(rb"^__all__[ \t]*\+?=[ \t]*[\[(]([^\])]*)", re.MULTILINE)
+_QUOTED = re.compile(rb"[\"'](\w+)[\"']")
 # What a server is told to serve: a module, and the application in it.
 _SERVED = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?:\(\))?\1")
 _SERVERS = (b"uvicorn", b"hypercorn", b"granian")

@@ -61,11 +61,7 @@ class Analyst:
         process, self._process = self._process, None
         if process is not None and process.returncode is None:
             self._kill(process)
-            try:
-                await process.wait()
-            except asyncio.CancelledError:
-                # An editor may say that the server is to end before it has the answer to that it is to shut down.
-                await process.wait()
+            await process.wait()
 
     def abandon(self) -> None:
         """End the process without waiting for that."""

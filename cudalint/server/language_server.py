@@ -22,7 +22,7 @@ from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
 from cudalint.server.pulls import Pulls, asks, takes_others
 from cudalint.server.pushes import Pushes
-from cudalint.server.streams import FromEditor, ToEditor
+from cudalint.server.streams import FromEditor
 
 _SETTINGS = frozenset({"pyproject.toml", ".gitignore"})
 _PROGRAMS = (".py", ".pyw", ".ipynb")
@@ -49,9 +49,9 @@ def serve(worker: Sequence[str], stdin: BinaryIO | None = None, stdout: BinaryIO
     logging.getLogger("pygls.workspace").setLevel(logging.CRITICAL)
     # What it writes to is closed when the editor ends it, and the process has yet to end by itself.
     told = stdout or os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # pygls reads, writes and closes; these do so.
-    ends = FromEditor(stdin or sys.stdin.buffer), ToEditor(told)
-    _server(worker, is_alone=stdin is None).start_io(*cast(tuple[BinaryIO, BinaryIO], ends))
+    # pygls does nothing but read, as this can.
+    asked = cast(BinaryIO, FromEditor(stdin or sys.stdin.buffer))
+    _server(worker, is_alone=stdin is None).start_io(asked, told)
 
 
 def _server(worker: Sequence[str], *, is_alone: bool) -> LanguageServer:
@@ -187,8 +187,6 @@ def _end_at_once(server: LanguageServer, checks: Checks, *, is_alone: bool) -> N
 
     @server.feature(types.EXIT)
     def exit_now(_params: None) -> None:
-        # Whatever is cancelled then, nobody has a use for.
-        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         checks.abandon()
         if is_alone:
             # To cancel the start of a process may wait for its pipes for ever (CPython 3.11).

@@ -1,4 +1,4 @@
-"""What an editor and its server write to each other, as far as either takes it."""
+"""What an editor writes to its server, as far as that takes it."""
 
 from __future__ import annotations
 
@@ -23,23 +23,3 @@ class FromEditor:
     def read(self, size: int) -> bytes:
         """So many bytes, or nothing."""
         return self._stream.read(size) if size <= MOST_OF_A_MESSAGE else b""
-
-
-class ToEditor:
-    """What the editor is told, until it has said that it wants no more."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def write(self, data: bytes) -> int:
-        """Tell something."""
-        return len(data) if self._stream.closed else self._stream.write(data)
-
-    def flush(self) -> None:
-        """Have it arrive."""
-        if not self._stream.closed:
-            self._stream.flush()
-
-    def close(self) -> None:
-        """Tell nothing more."""
-        self._stream.close()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from cudalint.ir import nodes as ir
 from cudalint.ir import promised, walk
 from cudalint.machine import collecting
@@ -103,8 +105,7 @@ class Imports(Core):
             return self._defer(node, node.names, home, state, frame)
         result: list[State] = []
         for current, module in self.load(home, state, frame, Site(frame.module, node.ordinal)):
-            self._star(module, current, frame)
-            result.extend(self._star_modules(home, module, current, frame, node.ordinal))
+            result.extend(self._star(home, module, current, frame, node.ordinal))
         return result
 
     def _defer(
@@ -266,31 +267,29 @@ class Imports(Core):
                 self.bind(name, (Deferred(node.module, name, site, atom),), state, frame)
         self.bind(STAR, (Lib(node.module),), state, frame)
 
-    def _star(self, module: Value, state: State, frame: Frame) -> None:
+    def _star(self, home: str, module: Value, state: State, frame: Frame, ordinal: int) -> list[State]:
         """``from module import *``: what ``__all__`` names where it is known, else all public names."""
-        atom = only(module)
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(found, Scope) or not isinstance(atom, Ref):
-            return
+        found = state.get(atom) if isinstance(atom := only(module), Ref) else None
+        if not isinstance(found, Scope):
+            return [state]
         forced = self.resolve_deferred(found.variables.get("__all__", ()), state, frame)
         listed = self.exact_items(forced[0][1], state) if len(forced) == 1 else None
         given = None if listed is None else {constant(item) for item in listed}
         for name, value in found.variables.items():
             if name in given if given is not None else not name.startswith("_"):
                 self.bind(name, value, state, frame)
-
-    def _star_modules(self, home: str, module: Value, state: State, frame: Frame, ordinal: int) -> list[State]:
-        """The modules that ``__all__`` of a package names: they are imported then, if nothing did before."""
-        found = state.get(atom) if isinstance(atom := only(module), Ref) else None
-        named = found.variables.get("__all__") if isinstance(found, Scope) else None
-        if not isinstance(found, Scope) or named is None or self.program.package(home) != home:
+        if "__all__" not in found.variables or self.program.package(home) != home:
             return [state]
-        names = [
-            name for _, value in self.resolve_deferred(named, state, frame) for name in self.elements(value, state)
-        ]
+        named = [name for _, value in forced for name in self.elements(value, state)]
+        return self._star_modules(home, named, found.variables.keys(), state, frame, ordinal)
+
+    def _star_modules(
+        self, home: str, named: list[Value], bound: Set[str], state: State, frame: Frame, ordinal: int
+    ) -> list[State]:
+        """The modules that ``__all__`` of a package names: they are imported then, if nothing did before."""
         within = self.program.submodules(home)
-        if not any(is_listed(self.library, name) for name in names):
-            known = {constant(name) for name in names} - found.variables.keys()
+        if not any(is_listed(self.library, name) for name in named):
+            known = {constant(name) for name in named} - bound
             within = tuple(one for one in within if one.rpartition(".")[2] in known)
         states = [state]
         for one in within:
