@@ -210,9 +210,10 @@ def test_a_script_needs_no_main_guard(project: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_who_interrupts_a_run_leaves_nobody_behind(project: Path, tmp_path: Path, number: signal.Signals) -> None:
     script = tmp_path / "unguarded.py"
-    # It would take minutes. What interrupts Python's own start, or an import of its, may get lost.
+    # It would take minutes. What interrupts Python's own start, or an import of its, may get lost; and what comes while
+    # a thread waits for its turn (for the GIL) is noticed after the call that it makes next, so that calls are short.
     waits = tmp_path / "waits"
-    wait = f"lambda *a: (open({str(waits)!r}, 'w').close(), time.sleep(600))"
+    wait = f"lambda *a: (open({str(waits)!r}, 'w').close(), [time.sleep(0.05) for _ in range(12_000)])"
     script.write_text(SCRIPT.replace("print(len", f"running.Runner._real = _ = {wait}\nprint(len"))
     run = subprocess.Popen(
         [sys.executable, str(script), str(project)],
