@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from cudalint import disk
+from cudalint.ignore_files import IgnoreFile, read_ignore_file, says_ignored
 from cudalint.policy.globs import Globs
-from cudalint.policy.ignored import Ignored
 
 # Python's own for programs, and for programs without a console; and notebooks.
 SUFFIXES = (".py", ".pyw", ".ipynb")
@@ -25,25 +25,6 @@ _PACKAGE = "__init__.py"
 PROJECT_FILE = "pyproject.toml"
 # What Emacs leaves beside a file while it is edited: a link to nowhere, by design.
 _LOCK = ".#"
-
-
-@dataclass(frozen=True, slots=True)
-class _IgnoreFile:
-    """The patterns of one .gitignore, which count from its own directory."""
-
-    directory: str
-    patterns: Ignored
-
-    def verdict(self, path: str, is_directory: bool) -> bool | None:
-        """Whether it ignores the path, takes it back, or says nothing."""
-        return self.patterns.verdict(self._relative(path), is_directory)
-
-    def leaves_out(self, folder: str) -> bool:
-        """Whether it ignores a folder, or one between its own and that."""
-        return self.patterns.leaves_out(self._relative(folder))
-
-    def _relative(self, path: str) -> str:
-        return os.path.relpath(path, self.directory).replace(os.sep, "/")
 
 
 class NotFound(Exception):
@@ -193,7 +174,7 @@ def _is_inner_package(folder: str) -> bool:
     return all(os.path.isfile(os.path.join(place, _PACKAGE)) for place in (folder, os.path.dirname(folder)))
 
 
-def _walk(top: str, exclusions: _Exclusions, above: tuple[_IgnoreFile, ...]) -> Iterator[str]:
+def _walk(top: str, exclusions: _Exclusions, above: tuple[IgnoreFile, ...]) -> Iterator[str]:
     pending = [(top, above, exclusions.within(top))]
     while pending:
         directory, inherited, excluded = pending.pop()
@@ -209,7 +190,7 @@ def _walk(top: str, exclusions: _Exclusions, above: tuple[_IgnoreFile, ...]) -> 
             is_directory = _is_directory(entry)
             if not is_directory and not _is_program(entry):
                 continue
-            if excluded.matches(entry.path) or _is_ignored(ignore_files, entry.path, is_directory):
+            if excluded.matches(entry.path) or says_ignored(ignore_files, entry.path, is_directory):
                 continue
             if is_directory:
                 pending.append((entry.path, ignore_files, excluded))
@@ -252,29 +233,12 @@ def _is_script(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _is_ignored(ignore_files: tuple[_IgnoreFile, ...], path: str, is_directory: bool) -> bool:
-    """The closest .gitignore that says something about the path decides."""
-    for ignore_file in reversed(ignore_files):
-        verdict = ignore_file.verdict(path, is_directory)
-        if verdict is not None:
-            return verdict
-    return False
-
-
-def _ignore_file(directory: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[_IgnoreFile]:
+def _ignore_file(directory: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[IgnoreFile]:
     if any(entry.name == ".gitignore" for entry in entries):
-        yield from _read_ignore_file(directory)
+        yield from read_ignore_file(directory)
 
 
-def _read_ignore_file(directory: str) -> Iterator[_IgnoreFile]:
-    try:
-        data = disk.read(os.path.join(directory, ".gitignore"), disk.MOST_SETTINGS_BYTES)
-    except disk.Unreadable:
-        return
-    yield _IgnoreFile(directory, Ignored(data))
-
-
-def _ignore_files_above(top: str, root: str | None) -> tuple[_IgnoreFile, ...]:
+def _ignore_files_above(top: str, root: str | None) -> tuple[IgnoreFile, ...]:
     """The .gitignore files from the project's root down to the parent of ``top``.
 
     They count for what lies below a named directory, unless they ignore the directory itself: who names
@@ -289,9 +253,9 @@ def _ignore_files_above(top: str, root: str | None) -> tuple[_IgnoreFile, ...]:
         if directory == root:
             break
         directory = os.path.dirname(directory)
-    ignore_files: tuple[_IgnoreFile, ...] = ()
+    ignore_files: tuple[IgnoreFile, ...] = ()
     for directory in reversed(directories):
-        for ignore_file in _read_ignore_file(directory):
+        for ignore_file in read_ignore_file(directory):
             if not ignore_file.leaves_out(top):
                 ignore_files = (*ignore_files, ignore_file)
     return ignore_files

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from cudalint.config import DEFAULT_VERSIONS, Versions
 from cudalint.finding import Finding, Severity
 from cudalint.policy.baseline import Entry
+from cudalint.settings_files import NONE_READ, SettingsRead
 from cudalint.text.source import Cells
 
 
@@ -39,8 +40,8 @@ class Report:
     ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
     that findings and traces point into; ``cells`` says of those that come from notebooks where their rows are.
     ``target_versions`` are those of the Python that runs the programs, and from ``fail_on`` on a finding fails the run,
-    as the settings say. ``warnings`` are said in any case; ``notes`` of
-    the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
+    as the settings say. ``settings`` are the files of settings that the programs read. ``warnings`` are said in any
+    case; ``notes`` of the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -56,3 +57,4 @@ class Report:
     vanished: tuple[Entry, ...] = ()
     is_compared: bool = False
     fail_on: Severity = Severity.WARNING
+    settings: SettingsRead = field(default=NONE_READ, compare=False)

@@ -62,5 +62,6 @@ def keep(asked: Question, report: Report) -> None:
             texts=tuple(report.texts),
             files_read=effort.files_read,
             bytes_read=effort.bytes_read,
+            settings=report.settings,
         )
     )

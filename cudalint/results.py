@@ -15,6 +15,7 @@ from cudalint import fingerprint
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span, Step, StepKind
 from cudalint.policy.baseline import Entry
 from cudalint.policy.identity import Identity
+from cudalint.settings_files import NONE_READ, SettingsRead
 from cudalint.store import Store
 
 _KIND = "results"
@@ -37,6 +38,7 @@ class Result:
     files_read: int = 0
     bytes_read: int = 0
     is_partial: bool = False
+    settings: SettingsRead = NONE_READ
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,10 @@ class Question:
         return replace(self, key=fingerprint.digest(self.key or fingerprint.analysis(), *parts))
 
     def answer(self) -> Result | None:
-        """The result, if it was kept."""
+        """The result, if it was kept, and the files of settings say what they said."""
         data = None if self.store is None else self.store.get(_KIND, self.key)
-        return None if data is None else _decoded(data)
+        found = None if data is None else _decoded(data)
+        return found if found is not None and found.settings.holds() else None
 
     def keep(self, result: Result) -> None:
         """Keep the result."""
@@ -74,6 +77,7 @@ def _encoded(result: Result) -> bytes:
         "texts": result.texts,
         "read": [result.files_read, result.bytes_read],
         "partial": result.is_partial,
+        "settings": [result.settings.top, result.settings.files],
     }
     return json.dumps(document, separators=(",", ":")).encode()
 
@@ -81,6 +85,7 @@ def _encoded(result: Result) -> bytes:
 def _decoded(data: bytes) -> Result:
     document = json.loads(data)
     files_read, bytes_read = document["read"]
+    top, files = document["settings"]
     return Result(
         findings=tuple(_to_finding(finding) for finding in document["findings"]),
         silenced=tuple(_to_finding(finding) for finding in document["silenced"]),
@@ -92,6 +97,7 @@ def _decoded(data: bytes) -> Result:
         files_read=files_read,
         bytes_read=bytes_read,
         is_partial=document["partial"],
+        settings=SettingsRead(top, tuple((path, digest) for path, digest in files)),
     )
 
 

@@ -38,6 +38,7 @@ from cudalint.project.seen import Seen
 from cudalint.recalled import alone, keep, recalled, replayed
 from cudalint.results import Question, Result
 from cudalint.salvage import Outcome, of_analyses, salvage
+from cudalint.settings_files import NONE_READ, SettingsRead
 from cudalint.store import Store
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
 from cudalint.text.source import Cells
@@ -436,9 +437,17 @@ class Session:
             warnings=intake.warnings,
             notes=(*outcome.notes, *notes),
             failures=outcome.failures,
+            settings=_settings_of(outcome),
             known=split.known,
             vanished=() if outcome.failures else split.vanished,
         )
+
+
+def _settings_of(outcome: Outcome) -> SettingsRead:
+    """The files of settings that were read; several analyses of a run are of one project."""
+    read = [one.settings.read() for one in outcome.analyses if one.settings is not None]
+    files = sorted({file for one in read for file in one.files})
+    return SettingsRead(read[0].top, tuple(files)) if read else NONE_READ
 
 
 def _is_named(path: str, texts: Mapping[str, str]) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cudalint.policy.ignored import Ignored
+from cudalint.ignored import Ignored
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -171,7 +171,7 @@ def test_what_no_pickler_takes_is_not_sent(tmp_path: Path, name: str) -> None:
 LOOKS = frozenset({"reflects", "tells-thread", "tells-progress", "counts-children"})
 LIBRARY = load()
 # A worker has it from nobody, and nothing is known of it.
-OBJECT = "json.loads('{}')."
+OBJECT = "hashlib.md5()."
 
 
 def traits(name: str) -> Iterator[Trait]:

@@ -34,7 +34,7 @@ TRAITS = frozenset(
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "as-they-come", "keeps-order",
         "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
-        "keeps-file", "shows-own-text", "shows-rows",
+        "reads-json", "reads-toml", "reads-yaml", "keeps-file", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure",
     }
 )  # fmt: skip
@@ -130,6 +130,8 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
+        "config.composed", "config.configured", "config.load", "environ.from-file",
+        "settings.changed", "settings.has", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "gathered", "subclasses", "weak",
         "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "chain", "groups",

@@ -30,6 +30,7 @@ from cudalint.project.program import FileProgram, program
 from cudalint.project.running import Entry, Others, Runner, at_work
 from cudalint.project.worker import Brief
 from cudalint.project.workers import Workers
+from cudalint.settings_files import SettingsFiles
 from cudalint.store import Store
 from cudalint.text.lines import changed_rows
 from cudalint.text.source import SourceFile
@@ -67,12 +68,16 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Findings, sorted; what they cost; what a bound cut off; and what repairs need to know of them."""
+    """Findings, sorted; what they cost; what a bound cut off; and what repairs need to know of them.
+
+    ``settings`` are the files of settings that programs read.
+    """
 
     findings: tuple[Finding, ...]
     work: Work
     notes: tuple[str, ...]
     basis: Basis | None = None
+    settings: SettingsFiles | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,7 +371,8 @@ def gathered(files: FileProgram, options: Options, alone: bool, results: Iterabl
         launches,
         frozenset(cut),
     )
-    return Analysis(tuple(sorted(findings, key=lambda f: f.sort_key)), work, tuple(sorted(notes | files.notes)), basis)
+    ordered = tuple(sorted(findings, key=lambda f: f.sort_key))
+    return Analysis(ordered, work, tuple(sorted(notes | files.notes)), basis, files.settings_files)
 
 
 def host(options: Options) -> Host:

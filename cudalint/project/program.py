@@ -26,6 +26,7 @@ from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something, keeps_what_it_decorates
 from cudalint.project.scripts import console_scripts
+from cudalint.settings_files import SettingsFiles
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
@@ -62,7 +63,7 @@ class Reads:
     ``asked`` are the modules that were asked for, ``looked`` the bodies in them that were looked at. ``imported`` are
     those of which it was asked what importing them does, whatever names them. ``searched`` are files whose bytes say
     something that is no fact of theirs. ``sought`` are the files that hold a word, by the module whose importers were
-    searched and the word.
+    searched and the word. ``settings`` are files of settings by path, and what they held.
     """
 
     asked: set[str] = field(default_factory=set)
@@ -70,6 +71,7 @@ class Reads:
     imported: set[str] = field(default_factory=set)
     searched: set[str] = field(default_factory=set)
     sought: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
     noted: set[str] = field(default_factory=set)
 
     def add(self, other: Reads) -> None:
@@ -79,6 +81,7 @@ class Reads:
         self.imported |= other.imported
         self.searched |= other.searched
         self.sought.update(other.sought)
+        self.settings.update(other.settings)
         self.noted |= other.noted
 
 
@@ -124,6 +127,7 @@ class FileProgram:
     gathered: dict[tuple[str, int | None], Any] = field(default_factory=dict)
     known: KnownFacts = field(init=False)
     _facts: dict[str, FileFacts] = field(default_factory=dict)
+    settings_files: SettingsFiles = field(init=False)
     # By module, the words by which functions of it show that they settle something.
     _settling: dict[str, frozenset[str] | None] = field(default_factory=dict)
     _looks: Looks = field(default_factory=Looks)
@@ -154,6 +158,7 @@ class FileProgram:
 
     def __post_init__(self) -> None:
         self.known = KnownFacts(Lexicon.of(self.library.vocabulary))
+        self.settings_files = SettingsFiles(self.layout.top)
 
     def changed(self, texts: Mapping[str, str]) -> FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
@@ -162,6 +167,7 @@ class FileProgram:
         result.store = self.store
         result.known = self.known
         result._looks = self._looks
+        result.settings_files = self.settings_files
         result._facts = {n: f for n, f in self._facts.items() if self.sources[n].path not in texts}
         result.parsed = dict(self.parsed)
         result._forms = dict(self._forms)
@@ -268,6 +274,19 @@ class FileProgram:
         self.reads = reads
         self._looks.places = reads.looked
 
+    def settings(self, module: str | None, main: str, parts: tuple[str, ...]) -> str | None:
+        """The text of a file of settings; None where there is none, or where it depends on where a program starts."""
+        homes = [os.path.dirname(self.sources[name].path) for name in (module or main,) if name in self.sources]
+        folders = homes if module is not None else dict.fromkeys((self.layout.top, *homes))
+        found: dict[str, None] = {}
+        for folder in folders:
+            path = os.path.normpath(os.path.join(folder, *parts))
+            text = self.settings_files.text(path)
+            self.reads.settings[path] = self.settings_files.digest(path)
+            if text is not None:
+                found[text] = None
+        return next(iter(found)) if len(found) == 1 else None
+
     def note(self, *texts: str) -> None:
         """Note what was not looked at."""
         self.notes.update(texts)
@@ -287,6 +306,7 @@ class FileProgram:
     def rest_on(self, reads: Reads) -> None:
         """Have the entry that has begun rest on what was read aside."""
         self.notes |= reads.noted
+        self.settings_files.ask(reads.settings)
         self.reads.add(reads)
 
     def charge(self, names: Iterable[str]) -> None:

@@ -48,6 +48,7 @@ class Rests:
             "imported": sorted(reads.imported),
             "searched": sorted(reads.searched),
             "looked": looked,
+            "settings": sorted(reads.settings.items()),
             "sought": [(*place, homes) for place, homes in sorted(reads.sought.items())],
             "judged": {name: does for name, does in self.files.judged.items() if name in below},
             "names": fingerprint.digest(*names),
@@ -58,6 +59,8 @@ class Rests:
         """Whether that is still so; ``is_whole``: all that was found out about files then is known."""
         names = self._names(_begun(rest))
         if fingerprint.digest(*names) != rest["names"] or not self._sought(rest["sought"]):
+            return False
+        if not self.files.settings_files.hold(rest["settings"]):
             return False
         contents = self._contents(names)
         if contents == rest["files"]:

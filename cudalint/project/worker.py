@@ -97,7 +97,7 @@ def packed(result: GroupResult) -> bytes:
     broken = [(name, found.reason, found.row, found.column, is_whole) for name, found, is_whole in result.broken]
     rows = list(map(as_row, result.results))
     reads, news = result.reads, result.news
-    read = (reads.asked, reads.looked, reads.imported, reads.searched, reads.sought, reads.noted)
+    read = (reads.asked, reads.looked, reads.imported, reads.searched, reads.sought, reads.settings, reads.noted)
     learned = (dict(news.facts), dict(news.judged))
     return marshal.dumps((rows, read, result.unreached, broken, result.says_once, result.effort, learned))
 

@@ -30,7 +30,7 @@ TESTS = Path(__file__).resolve().parent.parent
 JUDGES = (
     "fixtures", "folder_fixtures", "projects", "library_calls", "process_effects", "servers", "classes", "conditions",
     "notes", "doubts", "rules", "said", "models", "questions", "relevance", "report", "blocks", "changes",
-    "consistency", "cuts", "rule_pages",
+    "consistency", "cuts", "rule_pages", "settings_files",
 )  # fmt: skip
 REPAIRS = ("spawn_safety", "fixing", "fixes", "fixes_values", "fixes_places", "fixes_lifting", "fixes_harm")
 KINDS = {

@@ -68,6 +68,7 @@ from cudalint.machine.effects.stdlib import (
     mocks,
     pickles,
     records,
+    settings,
     signals,
     texts,
     trees,
@@ -98,6 +99,16 @@ EFFECTS: dict[str, LibraryEffect] = {
     "remembers": callables.made_of,
     "property": callables.property_,
     "gathered": event_loops.gathered,
+    "config.load": configs.load,
+    "config.composed": configs.composed,
+    "config.configured": configs.configured,
+    "environ.from-file": environment.environ_from_file,
+    "settings.parser": settings.parser,
+    "settings.read": settings.read_sections,
+    "settings.section": settings.section,
+    "settings.option": settings.option,
+    "settings.changed": settings.changed,
+    "settings.has": settings.has,
     "subclasses": records.subclasses,
     "weak": callables.weak,
     "held": callables.held,
@@ -489,6 +500,9 @@ class LibraryEffects:
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""
+        read = settings.function(machine, call) if call.receiver is None else None
+        if read is not None:
+            return [(call.state, read)]
         current.guess(machine, call.state, call.path, call.site)
         if call.receiver is None:
             return plain.unmodelled(machine, call)
@@ -509,6 +523,10 @@ class LibraryEffects:
     def unknown_called(self, machine: Machine, name: str, state: State, site: Site) -> None:
         """A method of this name of something unknown."""
         current.guess(machine, state, name, site)
+
+    def unknown_method(self, machine: Machine, call: Call) -> Value | None:
+        """A method of something unknown, of which more is known than that it is called."""
+        return settings.method(machine, call)
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""

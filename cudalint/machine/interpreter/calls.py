@@ -25,6 +25,7 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_NESTING
+from cudalint.machine.paths import OF_FILES
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -206,9 +207,21 @@ class Calls(Core):
             return self._compute_with_held(*held, given)
         if state.process.current and isinstance(atom, Unknown):
             self._unknown_called(atom, state, site)
+        told = self._told_by_method(atom, given)
+        if told is not None:
+            return [(state, told)]
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts), *plain))]
+
+    def _told_by_method(self, function: Atom, given: Given) -> Value | None:
+        """What a method of a path, or of an open file, gives."""
+        match function:
+            case Unknown(sym=(base, ".", str(name))) if name in OF_FILES:
+                state, site, path = given.state, given.site, f"?.{name}"
+                call = Call(state, given.frame, site, path, {}, given.args, given.kwargs, Unknown(base), given.is_open)
+                return self._unknown_method(call)
+        return None
 
     def _plain_method(self, function: Atom) -> tuple[str, ...]:
         """The name of a method of something unknown by which it gives texts, numbers or paths; empty for others."""

@@ -21,6 +21,7 @@ from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.outcome import Outcome
+from cudalint.machine.paths import Located
 from cudalint.machine.state import Process, Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
@@ -108,6 +109,8 @@ class Core(Hooks, ABC):
         # The exceptions that left the top level of the module that ran last as a program.
         self.uncaught: list[tuple[State, Raised]] = []
         self.saved: dict[Atom, bool] = {}
+        # The files that the program writes, as far as it shows which.
+        self.written: set[Located] = set()
         # What the generator yielded that ran last, in the order in which it did.
         self.yielded: tuple[Value, ...] = ()
         # What goes wrong where a file is loaded, should the program save values on the GPU to it later on.
@@ -682,6 +685,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _unknown_called(self, function: Unknown, state: State, site: Site) -> None:
         """Something unknown is called where it matters what its name says."""
+
+    @abstractmethod
+    def _unknown_method(self, call: Call) -> Value | None:
+        """What a method of something unknown gives, where more is known of it; None for all others."""
 
     @abstractmethod
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:

@@ -10,7 +10,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine import enums, mappings, questions, turns
 from cudalint.machine.assumptions import Facts
-from cudalint.machine.frame import Around, Frame, Raised, Results
+from cudalint.machine.frame import Around, Call, Frame, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -365,6 +365,9 @@ class Iteration(Core):
         if isinstance(atom, Tensor):
             return [(s, [v, v]) for s, v in self._tensor_data(atom, "iteration", state, frame, site)]
         if isinstance(atom, Unknown):
+            rows = self._unknown_method(Call(state, frame, site, "?.readlines", {}, [], {}, atom))
+            if rows is not None:
+                return self.iterate(rows, state, frame, site, most)
             return [(state, [unknown(atom.sym, "each", 0), unknown(atom.sym, "each", 1)])]
         return [(state, [unknown("each", site, 0), unknown("each", site, 1)])]
 

@@ -207,6 +207,9 @@ class Machine(
             case (_, ".", str(name)):
                 self.effects.unknown_called(self, name, state, site)
 
+    def _unknown_method(self, call: Call) -> Value | None:
+        return self.effects.unknown_method(self, call)
+
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         return self.effects.missing_name(self, name, state, frame, site)
 
@@ -241,6 +244,9 @@ class Effects(Protocol):
 
     def unknown_called(self, machine: Machine, name: str, state: State, site: Site) -> None:
         """A method of this name of something unknown."""
+
+    def unknown_method(self, machine: Machine, call: Call) -> Value | None:
+        """What a method of something unknown gives, where more is known of it."""
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""

@@ -4,20 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from typing import Any
 
 from cudalint.machine import operators
+from cudalint.machine.effects.command_line import commands, options
 from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.stdlib import settings
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.paths import Located
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Ref, Value, const, only, strings, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    union,
+    unknown,
+)
+from cudalint.text import settings as texts
 
 _CONFIG = "omegaconf.DictConfig"
 # A file that comes with a library, which leaves what models know of alone.
 _SHIPPED = "cudalint.shipped-config"
 _DEEPEST = 6
+# What a file says of a value that the command line has to give.
+_ASKED = "???"
+# What says of a file in a group that its names are not put below those of the group.
+_GLOBAL = "@package _global_"
 
 
 def create(machine: Machine, call: Call) -> Results:
@@ -40,9 +62,27 @@ def _preset(names: list[str], value: str, state: State, site: Site) -> Value:
     return made
 
 
+def load(machine: Machine, call: Call) -> Results:
+    """``OmegaConf.load("config.yaml")``: what a file of the project says."""
+    state, path = call.state, call.get("file") or ()
+    return [(state, _from_file(machine, path, call) or unknown("config", call.site))]
+
+
+def _from_file(machine: Machine, path: Value, call: Call) -> Value | None:
+    said = settings.loaded(machine, "yaml", path, call)
+    return None if said is None else _config(said, call.state, call.site, 0)
+
+
 def overlay(machine: Machine, call: Call) -> Results:
-    """``cfg.merge_from_file(path)``: what a file may say, which nobody sees, is laid over what is there."""
+    """``cfg.merge_from_file(path)``: what a file says is laid over what is there; what may say anything, if unseen."""
     found = library_object(call)
+    said = _from_file(machine, call.args[0], call) if call.path.endswith("merge_from_file") and call.args else None
+    if said is not None and isinstance(call.receiver, Ref):
+        atom = only(_merged((call.receiver,), said, call.state, call.site, 0))
+        merged = call.state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(merged, LibraryObject):
+            call.state.store(call.receiver, merged)
+            return [(call.state, NONE)]
     file = call.state.get(atom) if call.args and isinstance(atom := only(call.args[0]), Ref) else None
     is_shipped = isinstance(file, LibraryObject) and file.type == _SHIPPED
     if found is not None and isinstance(call.receiver, Ref) and not is_shipped:
@@ -107,6 +147,84 @@ def structured(machine: Machine, call: Call) -> Results:
     return [(call.state, given or unknown("config", call.site))]
 
 
+def composed(machine: Machine, call: Call) -> Results:
+    """``@hydra.main(config_path="conf", config_name="config")``: the function is given what these files say."""
+    folder, name = call.get("config_path"), constant(call.get("config_name") or ())
+    place = Located(call.frame.module, ()).joined(text) if isinstance(text := constant(folder or ()), str) else None
+    said = _composed(machine, place, name, 0) if place is not None and isinstance(name, str) else None
+    if said is None:
+        return [(call.state, (Lib("cudalint.command"),))]
+    config = _as_options(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
+    return [(call.state, (Partial((Lib("cudalint.configured"),), (config,), ()),))]
+
+
+def configured(machine: Machine, call: Call) -> Results:
+    """The function that such a decorator decorates, with its configuration: it is a program."""
+    if len(call.args) < 2:
+        return [(call.state, unknown("command", call.site))]
+    config, function = call.args[0], call.args[1]
+    commands.register(machine, function, call.state)
+    return [(call.state, (Partial(function, (config,), ()),))]
+
+
+def _composed(machine: Machine, folder: Located, name: str, depth: int) -> dict[str, Any] | None:
+    """What a file says, over what the files say that it names as its defaults; those in groups below their names."""
+    place = folder.joined(f"{name.removesuffix('.yaml')}.yaml")
+    text = settings.text_at(machine, place) if place is not None and depth < _DEEPEST else None
+    try:
+        own = None if text is None else texts.read("yaml", text)
+    except texts.NoSettings:
+        return None
+    if not isinstance(own, dict) or text is None:
+        return None
+    below: dict[str, Any] = {}
+    defaults = own.pop("defaults", [])
+    for entry in defaults if isinstance(defaults, list) else ():
+        if isinstance(entry, str) and entry != "_self_":
+            below = _over(below, _composed(machine, folder, entry, depth + 1) or {})
+        for group, option in entry.items() if isinstance(entry, dict) else ():
+            if isinstance(group, str) and isinstance(option, str) and " " not in group and "@" not in group:
+                below = _over(below, _grouped(machine, folder, group, option, depth))
+    return _over(below, own)
+
+
+def _grouped(machine: Machine, folder: Located, group: str, option: str, depth: int) -> dict[str, Any]:
+    within = folder.joined(group)
+    found = None if within is None else _composed(machine, within, option, depth + 1)
+    place = None if within is None else within.joined(f"{option.removesuffix('.yaml')}.yaml")
+    if found is None or place is None:
+        return {}
+    if _GLOBAL in (settings.text_at(machine, place) or ""):
+        return found
+    for part in reversed(group.strip("/").split("/")):
+        found = {part: found}
+    return found
+
+
+def _over(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """One configuration laid over another."""
+    joint = {name: _over(below[name], value) for name, value in above.items() if _are_dicts(below.get(name), value)}
+    return {**below, **above, **joint}
+
+
+def _are_dicts(one: object, other: object) -> bool:
+    return isinstance(one, dict) and isinstance(other, dict)
+
+
+def _as_options(value: Value, state: State, site: Site, depth: int) -> Value:
+    """Values that a command line may set otherwise, as those of its options."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
+    if isinstance(found, Dict):
+        fields = {
+            name: options.as_option(_as_options(inner, state, site, depth + 1), unknown("option", site, depth, name))
+            for name, inner in found.items.items()
+            if isinstance(name, str)
+        }
+        return (state.new(("config", site, depth), LibraryObject(_CONFIG, fields, site)),)
+    return _config(value, state, site, depth)
+
+
 def item(machine: Machine, call: Call) -> Results:
     """``config["train"]``, ``config.get("train", default)``."""
     found = library_object(call)
@@ -127,4 +245,8 @@ def _config(value: Value, state: State, site: Site, depth: int) -> Value:
         case Sequence(items=tuple(parts)):
             inner = tuple(_config(part, state, site, depth + 1) for part in parts)
             return (state.new(("config list", site, depth), Sequence("list", inner)),)
+    match atom:
+        case Const(value=str(text)) if "${" in text or text == _ASKED:
+            # What another key says, or who starts the program.
+            return unknown("config", site, text)
     return value

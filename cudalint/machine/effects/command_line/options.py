@@ -71,7 +71,7 @@ def set_defaults(machine: Machine, call: Call) -> Results:
         before = fields.get(f"--{name}", ())
         several = isinstance(only(value), Ref) and not any(isinstance(a, Unknown) for a in before)
         given = unknown("option", call.site, name) if constant(value) is True else _asked(before, call, name)
-        fields[f"--{name}"] = union([before, value]) if several else _option(value, given)
+        fields[f"--{name}"] = union([before, value]) if several else as_option(value, given)
     call.state.store(ref, replace(found, fields=fields))
     return [(call.state, NONE)]
 
@@ -148,10 +148,10 @@ def _listed(machine: Machine, call: Call, default: Value, given: Value) -> Value
     items = machine.exact_items(default, call.state)
     if items == []:
         return given
-    return (*default, *given) if items and len(items) == 1 and "nargs" in call.kwargs else _option(default, given)
+    return (*default, *given) if items and len(items) == 1 and "nargs" in call.kwargs else as_option(default, given)
 
 
-def _option(default: Value, given: Value) -> Value:
+def as_option(default: Value, given: Value) -> Value:
     """An option that the user may set: a flag may be true or false, a default of nothing may become something."""
     found = constant(default)
     if isinstance(found, bool):
@@ -172,7 +172,7 @@ def define_flag(machine: Machine, call: Call) -> Results:
     if not isinstance(name, str):
         return [(state, unknown("flag", call.site))]
     given = unknown("option", call.site, f"--{name}", "value" if default == NONE else "choice")
-    value = given if default == NONE else _option(default, given)
+    value = given if default == NONE else as_option(default, given)
     states = machine.set_attribute(_FLAGS, name, value, state, call.frame, call.site)
     holder = LibraryObject(NAMESPACE, {"value": value, "name": const(name)}, call.site)
     return [(after, (after.new(("flag", call.site), holder),)) for after in states]
@@ -243,7 +243,7 @@ def _option_of(machine: Machine, call: Call, given: Value, name: str, value: Val
         return [(state, option)]
     if has(machine, atom, name, state) is not True:
         return [(state, value)]
-    return [(s, _option(held, option)) for s, held in machine.attribute(given, name, state, call.frame, call.site)]
+    return [(s, as_option(held, option)) for s, held in machine.attribute(given, name, state, call.frame, call.site)]
 
 
 def _parsed(call: Call, state: State, namespace: Value) -> tuple[State, Value]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.machine import paths
 from cudalint.machine.effects.gpu.cuda import VISIBLE
+from cudalint.machine.effects.stdlib import settings
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
+from cudalint.machine.paths import Located
 from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU, OFTEN_SET
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
+from cudalint.text import settings as texts
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
@@ -27,6 +31,8 @@ _OF_MACHINES = frozenset(
 )
 # The frameworks that take memory of all GPUs in sight, by the names under which a process notes them.
 _TAKING_ALL = ("tensorflow", "jax")
+# How far above a module a file of variables is looked for.
+_MOST_FOLDERS = 6
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
 
 
@@ -244,3 +250,26 @@ def environ_preset(machine: Machine, call: Call) -> Results:
     if process.environ(call.text("key")) is None and all(call.get(name) != FALSE for name in call.params):
         call.state.process = process.with_environ(call.text("key"), value)
     return [(call.state, NONE if call.receiver is None else (call.receiver,))]
+
+
+def environ_from_file(machine: Machine, call: Call) -> Results:
+    """``load_dotenv()``: the variables that a file of the project sets, unless they are set already."""
+    state, given = call.state, call.get("path")
+    place = _nearest(machine, call) if given in (None, NONE) else paths.located(given or (), machine.library)
+    text = None if place is None else settings.text_at(machine, place)
+    overrides = call.get("override") == TRUE
+    for name, value in ({} if text is None else texts.read("env", text)).items():
+        if overrides or state.process.environ(name) is None:
+            set_variable(machine, state, call.frame, call.site, name, const(value))
+    return [(state, unknown("is set", call.site))]
+
+
+def _nearest(machine: Machine, call: Call) -> Located | None:
+    """The file of variables in the folder of a module, or in the nearest one above."""
+    folder = Located(call.frame.module, ())
+    for _ in range(_MOST_FOLDERS):
+        place = folder.joined(".env")
+        if place is not None and settings.text_at(machine, place) is not None:
+            return place
+        folder = folder.folder
+    return None

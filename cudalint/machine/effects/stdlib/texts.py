@@ -62,6 +62,7 @@ def _joined(machine: Machine, between: str, call: Call) -> Value:
 _TEXT_METHODS = frozenset(
     {"startswith", "endswith", "lower", "upper", "strip", "lstrip", "rstrip", "split", "rsplit", "partition"}
     | {"rpartition", "replace", "removeprefix", "removesuffix", "isdigit", "title", "capitalize", "format"}
+    | {"splitlines", "casefold", "isalpha", "isalnum", "isnumeric", "isspace", "isidentifier", "find", "rfind", "count"}
 )
 
 

@@ -14,6 +14,7 @@ from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.paths import JOINS
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
@@ -76,8 +77,6 @@ def load(machine: Machine, call: Call) -> Results:
 
 _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
-# What joins parts of a path, or takes one as it is.
-_JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
 # What stands for a number in the names of a series of files.
 _NUMBERS, _ANY = re.compile(r"[0-9#]+"), "#"
 _GOES_BACK = "without map_location it goes back to where it was saved"
@@ -191,7 +190,7 @@ def _named(part: Hashable) -> Hashable:
         case Unknown(sym=(("bin" | "joined", *_), tuple(texts))):
             return Unknown(("joined", *(tuple(map(_named, text)) for text in texts)))
         case Unknown(sym=("call", Site(), tuple(), int(), str(function), first, *others)):
-            if function not in _JOINS:
+            if function not in JOINS:
                 return Unknown((function, *map(_named, (first, *others))))
             return Unknown(("path", *map(_named, (first, *others)))) if others else _named(first)
     return part

@@ -1,0 +1,300 @@
+"""Settings that a program reads from files of its project: what those say now is what it runs with.
+
+A file of whoever runs the program, or one that the program itself writes, is not known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from cudalint.machine import paths
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import Dict, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.paths import Located
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    unknown,
+)
+from cudalint.text import settings
+
+# What the code shows is followed letter by letter as far as that; of more, what it says is known and not how.
+_MOST_LETTERS = 4_000
+_OPEN = "builtins.open"
+_OPENS = frozenset({_OPEN, "io.open", "?.open"})
+_READS = frozenset({"?.read", "?.read_text", "?.read_bytes"})
+_IS_THERE = frozenset({"os.path.exists", "os.path.isfile", "?.exists", "?.is_file"})
+_KINDS = ("json", "toml", "yaml")
+# What takes a path as well as an open file.
+_OF_PATHS = frozenset({"toml.load", "rtoml.load"})
+# By these a program says what is made of the data.
+_HOOKS = frozenset({"object_hook", "object_pairs_hook", "cls", "decoder", "_dict"})
+_WRITES = frozenset("wxa+")
+_PARSER, _SECTION = "configparser.ConfigParser", "configparser.SectionProxy"
+_SAID = "<said>"
+
+
+def function(machine: Machine, call: Call) -> Value | None:
+    """What a function of a library gives that opens or reads a file of settings; None for all others."""
+    path = call.path
+    if path in _OPENS:
+        return _opened(machine, call, call.args[0] if call.args else call.kwargs.get("file", ()), call.args[1:])
+    if path in _IS_THERE:
+        return _is_there(machine, call, call.args[0] if call.args else ())
+    kind = next((kind for kind in _KINDS if machine.library.traits.has(path, f"reads-{kind}")), None)
+    if kind is None or call.open or not call.args or not _HOOKS.isdisjoint(call.kwargs):
+        return None
+    text = _at(machine, call.args[0]) if path in _OF_PATHS else None
+    text = _text_of(machine, call.args[0]) if text is None else text
+    return None if text is None else _said(kind, text, call)
+
+
+def loaded(machine: Machine, kind: str, path: Value, call: Call) -> Value | None:
+    """What the file of settings of a kind says that a path leads to, or that is open; None where that is not known."""
+    text = _at(machine, path)
+    text = _text_of(machine, path) if text is None and isinstance(only(path), Unknown) else text
+    return None if text is None else _said(kind, text, call)
+
+
+def method(machine: Machine, call: Call) -> Value | None:
+    """What a method of a path, or of an open file of settings, gives; None for all others."""
+    owner, name = call.receiver, call.path
+    if not isinstance(owner, Unknown):
+        return None
+    if name in _READS:
+        text = _text_of(machine, (owner,)) if _is_open(owner) else _at(machine, (owner,))
+        return None if text is None else _shown(text, name, call)
+    if _is_open(owner):
+        text = _text_of(machine, (owner,)) if name == "?.readlines" else None
+        return None if text is None else as_value(text.splitlines(keepends=True), call.state, call.site)
+    if name == "?.open":
+        return _opened(machine, call, (owner,), call.args)
+    if name in _IS_THERE:
+        return _is_there(machine, call, (owner,))
+    if name == "?.write_text" and (place := paths.of_symbol(owner.sym, machine.library)) is not None:
+        machine.written.add(place)
+    last = name.removeprefix("?.")
+    if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym, machine.library) is not None:
+        return unknown("follows", (owner.sym, ".", last), *call.args)
+    return None
+
+
+def _opened(machine: Machine, call: Call, path: Value, rest: list[Value]) -> Value | None:
+    place = paths.located(path, machine.library)
+    if place is None:
+        return None
+    mode = constant(call.kwargs.get("mode") or (rest[0] if rest else const("r")))
+    if not isinstance(mode, str) or not _WRITES.isdisjoint(mode):
+        machine.written.add(place)
+        return None
+    atom = paths.shown(path)
+    if not settings.is_settings(place.name) or atom is None:
+        return None
+    return unknown("call", call.site, call.state.process.identity, len(call.state.facts), _OPEN, atom)
+
+
+def _is_open(atom: Unknown) -> bool:
+    match atom.sym:
+        case ("call", _, _, _, str(path), _):
+            return path == _OPEN
+    return False
+
+
+def _text_of(machine: Machine, value: Value) -> str | None:
+    """The text of an open file of settings, or one that the code shows."""
+    match only(value):
+        case Const(value=str(text)):
+            return text
+        case Const(value=bytes(data)):
+            return data.decode(errors="replace")
+        case Unknown(sym=("call", _, _, _, str(name), Const() | Unknown() as atom)):
+            return _at(machine, (atom,)) if name == _OPEN or name in _READS else None
+    return None
+
+
+def _at(machine: Machine, path: Value) -> str | None:
+    """The text of the file of settings that a path leads to."""
+    place = paths.located(path, machine.library)
+    return None if place is None else text_at(machine, place)
+
+
+def text_at(machine: Machine, place: Located) -> str | None:
+    """The text of a file of settings that the program does not write itself."""
+    if place in machine.written or not settings.is_settings(place.name):
+        return None
+    if place.module is None:
+        # Where a program runs is where it was started.
+        machine.consulted = True
+    return machine.program.settings(place.module, machine.main, place.parts)
+
+
+def _is_there(machine: Machine, call: Call, path: Value) -> Value | None:
+    return None if call.kwargs or _at(machine, path) is None else TRUE
+
+
+def _shown(text: str, name: str, call: Call) -> Value:
+    """A text: itself where it is short, else what is known by where it comes from."""
+    if len(text) <= _MOST_LETTERS:
+        return const(text.encode() if name == "?.read_bytes" else text)
+    owner = call.receiver
+    match owner:
+        case Unknown(sym=("call", _, _, _, str(opened), Const() | Unknown() as atom)) if opened == _OPEN:
+            owner = atom
+    return unknown("call", call.site, call.state.process.identity, len(call.state.facts), name, owner)
+
+
+def _said(kind: str, text: str, call: Call) -> Value | None:
+    try:
+        return as_value(settings.read(kind, text), call.state, call.site)
+    except settings.NoSettings:
+        return None
+
+
+def as_value(found: Any, state: State, site: Site) -> Value:
+    """Plain data as the program gets it."""
+    match found:
+        case dict():
+            items = {name: as_value(value, state, site) for name, value in found.items() if _is_name(name)}
+            return (state.new(("settings", site), Dict(items, exact=len(items) == len(found))),)
+        case list():
+            parts = tuple(as_value(part, state, site) for part in found)
+            return (state.new(("settings", site), Sequence("list", parts)),)
+        case None | bool() | int() | float() | str():
+            return const(found)
+    return unknown("settings", site)
+
+
+def _is_name(found: object) -> bool:
+    return isinstance(found, str | int | float | bool | None)
+
+
+# -- files with sections --------------------------------------------------------------------------
+
+
+def parser(machine: Machine, call: Call) -> Results:
+    """``ConfigParser()``: what files say in their sections."""
+    made = LibraryObject(_PARSER, {}, call.site)
+    return [(call.state, (call.state.new(("parser", call.site), made),))]
+
+
+def read_sections(machine: Machine, call: Call) -> Results:
+    """``parser.read(path)``, ``read_file(stream)``, ``read_string(text)``: what one text says is known."""
+    state, ref = call.state, call.receiver
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+        return [(state, unknown("sections", call.site))]
+    given = call.args[0] if call.args else ()
+    said = _sections(machine, given, call)
+    before = found.fields.get(_SAID)
+    if said is not None and before is None and "unknown" not in found.fields:
+        fields = {_SAID: as_value(said, state, call.site)}
+    else:
+        # Several files lie over each other; which of them are there, nobody sees.
+        fields = {"unknown": TRUE}
+    state.store(ref, replace(found, fields=fields))
+    return [(state, unknown("sections", call.site))]
+
+
+def _sections(machine: Machine, given: Value, call: Call) -> Any:
+    name = call.path.rpartition(".")[2]
+    items = machine.exact_items(given, call.state) if name == "read" else None
+    if items is not None and len(items) == 1:
+        given = items[0]
+    text = _at(machine, given) if name == "read" else _text_of(machine, given)
+    try:
+        return None if text is None else settings.read("ini", text)
+    except settings.NoSettings:
+        return None
+
+
+def section(machine: Machine, call: Call) -> Results:
+    """``parser["server"]``."""
+    known, name = _known(call), constant(call.args[0]) if call.args else ...
+    inner = None if known is None or not isinstance(name, str) else known.items.get(name)
+    if inner is None:
+        return [(call.state, unknown("lookup", call.receiver, tuple(call.args)))]
+    made = LibraryObject(_SECTION, {_SAID: inner}, call.site)
+    return [(call.state, (call.state.new(("section", call.site), made),))]
+
+
+def option(machine: Machine, call: Call) -> Results:
+    """``parser.getint("server", "workers", fallback=1)``, ``section.get("workers", "1")``, ``section["workers"]``."""
+    state, known, args = call.state, _known(call), list(call.args)
+    if known is not None and call.path.startswith(_PARSER):
+        inner = known.items.get(constant(args[0])) if args else None
+        found = state.get(atom) if inner is not None and isinstance(atom := only(inner), Ref) else None
+        known, args = (found if isinstance(found, Dict) else None), args[1:]
+    names = strings(args[0]) if args else []
+    if known is None or len(names) != 1:
+        return [(state, unknown("lookup", call.receiver, tuple(call.args)))]
+    value = known.items.get(names[0].lower())
+    if value is None:
+        default = call.kwargs.get("fallback") or (args[1] if len(args) > 1 else NONE)
+        return [(state, default)]
+    return [(state, _converted(call.path.rpartition(".")[2], value, call))]
+
+
+def _known(call: Call) -> Dict | None:
+    """What is known of a parser, or of a section."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    held = found.fields.get(_SAID) if isinstance(found, LibraryObject) else None
+    inner = call.state.get(atom) if held is not None and isinstance(atom := only(held), Ref) else None
+    return inner if isinstance(inner, Dict) else None
+
+
+_TRUTHS = {"1": TRUE, "yes": TRUE, "true": TRUE, "on": TRUE, "0": FALSE, "no": FALSE, "false": FALSE, "off": FALSE}
+
+
+def _converted(name: str, value: Value, call: Call) -> Value:
+    text = constant(value)
+    nothing = unknown("lookup", call.receiver, tuple(call.args))
+    if not isinstance(text, str) or "%(" in text or "${" in text:
+        # What another option says is put in.
+        return value if text is None else nothing
+    try:
+        match name:
+            case "getint":
+                return const(int(text))
+            case "getfloat":
+                return const(float(text))
+            case "getboolean":
+                return _TRUTHS.get(text.lower(), nothing)
+    except ValueError:
+        return nothing
+    return value
+
+
+def changed(machine: Machine, call: Call) -> Results:
+    """``parser.set(section, option, value)`` and the like: what it holds is not followed from there on."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
+        call.state.store(call.receiver, replace(found, fields={"unknown": TRUE}))
+    return [(call.state, NONE)]
+
+
+def has(machine: Machine, call: Call) -> Results:
+    """``parser.has_option(section, option)``, ``parser.has_section(section)``."""
+    known: Dict | None = _known(call)
+    for value in call.args:
+        name = constant(value)
+        if known is None or not isinstance(name, str):
+            return [(call.state, unknown("lookup", call.receiver, tuple(call.args)))]
+        inner = known.items.get(name, known.items.get(name.lower()))
+        if inner is None:
+            return [(call.state, FALSE)]
+        found = call.state.get(atom) if isinstance(atom := only(inner), Ref) else None
+        known = found if isinstance(found, Dict) else None
+    return [(call.state, TRUE)]

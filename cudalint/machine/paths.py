@@ -1,0 +1,156 @@
+"""Where paths lead that a program makes of constants, of its own files and of the folder that it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
+
+from cudalint.machine.values import Const, Unknown, Value, constant, only
+from cudalint.models.library import Library
+
+# What joins parts of a path, or takes one as it is.
+JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
+_FOLDER_OF, _HERE = "os.path.dirname", frozenset({"os.getcwd", "pathlib.Path.cwd"})
+_OF_PACKAGES = frozenset({"importlib.resources.files", "importlib_resources.files"})
+# The methods by which a path gives another one.
+METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix", "joinpath", "with_name"})
+# The methods of paths, and of what they open, of which more is known.
+OF_FILES = METHODS | {"open", "read", "readlines", "read_text", "read_bytes", "write_text", "exists", "is_file"}
+# What stands for the file of a module, whatever its name is.
+_ITSELF = "\0"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A path from the folder of a module's file, or from where the program runs."""
+
+    module: str | None
+    parts: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The last part of it."""
+        return self.parts[-1] if self.parts else ""
+
+    @property
+    def folder(self) -> Located:
+        """The folder that it lies in."""
+        if not self.parts or self.parts[-1] == "..":
+            return replace(self, parts=(*self.parts, ".."))
+        return replace(self, parts=self.parts[:-1])
+
+    def joined(self, text: str) -> Located | None:
+        """What lies there under another path; None where that is no part of a project."""
+        if text.startswith(("/", "~")) or "\0" in text or "\\" in text or len(text) > 1_000:
+            return None
+        found = self
+        for part in text.split("/"):
+            if part == "..":
+                found = found.folder
+            elif part not in ("", "."):
+                found = replace(found, parts=(*found.parts, part))
+        return found
+
+
+def located(value: Value, library: Library) -> Located | None:
+    """Where a path leads, as far as the program shows it."""
+    return _of_atom(shown(value), library)
+
+
+def shown(value: Value) -> Const | Unknown | None:
+    """What a path is: of a setting that a user may set otherwise, what it is if nobody does."""
+    constants = [atom for atom in value if isinstance(atom, Const)]
+    if len(constants) == 1 and all(isinstance(atom, Const | Unknown) for atom in value):
+        return constants[0]
+    atom = only(value)
+    return atom if isinstance(atom, Unknown) else None
+
+
+def of_symbol(sym: Hashable, library: Library) -> Located | None:
+    """Where a path leads that is no constant, by what it is made of."""
+    match sym:
+        case ("__file__", str(module)):
+            return Located(module, (_ITSELF,))
+        case (base, ".", "parent"):
+            found = of_symbol(base, library)
+            return None if found is None else found.folder
+        case ((base, ".", "parents"), "[]", (Const(value=int(number)),)) if 0 <= number < 20:
+            found = of_symbol(base, library)
+            for _ in range(number + 1):
+                found = None if found is None else found.folder
+            return found
+        case (_, "/", tuple(left), tuple(right)):
+            return _joined(_values((left, right)), library)
+        case (_, "+", tuple(left), tuple(right)):
+            return _spelled(_values((left, right)), library)
+        case (("joined", *_), tuple(parts)):
+            return _spelled(_values(parts), library)
+        case ("call", _, _, _, str(path), *given):
+            return _made(path, _values(given), library)
+        case ("follows", str(path), *given):
+            return _made(path, _values(given), library)
+        case ("follows", (base, ".", str(name)), *given):
+            return _given(of_symbol(base, library), name, _values(given))
+    return None
+
+
+def _values(given: Iterable[object]) -> tuple[Value, ...]:
+    """What a call was given, as far as it may be part of a path."""
+    atoms = (part[0] if isinstance(part, tuple) and len(part) == 1 else part for part in given)
+    return tuple((atom,) if isinstance(atom, Const | Unknown) else () for atom in atoms)
+
+
+def _of_atom(atom: object, library: Library) -> Located | None:
+    match atom:
+        case Const(value=str(text)):
+            return Located(None, ()).joined(text) if text else None
+        case Unknown(sym=sym):
+            return of_symbol(sym, library)
+    return None
+
+
+def _made(path: str, values: tuple[Value, ...], library: Library) -> Located | None:
+    """What a function makes of paths."""
+    if path in JOINS:
+        return _joined(values, library)
+    if path in _HERE:
+        return Located(None, ())
+    if path in _OF_PACKAGES:
+        name = constant(values[0]) if values else ...
+        return Located(name, ()) if isinstance(name, str) else None
+    found = located(values[0], library) if len(values) == 1 else None
+    if found is None or path == _FOLDER_OF:
+        return None if found is None else found.folder
+    return found if library.traits.has(path, "keeps-file") else None
+
+
+def _joined(values: tuple[Value, ...], library: Library) -> Located | None:
+    found = located(values[0], library) if values else None
+    for value in values[1:]:
+        match only(value):
+            case Const(value=str(text)) if found is not None:
+                found = found.joined(text)
+            case _:
+                return None
+    return found
+
+
+def _spelled(values: tuple[Value, ...], library: Library) -> Located | None:
+    """What texts make that follow each other: a path, and what lies below it."""
+    found, texts = located(values[0], library), [only(value) for value in values[1:]]
+    text = "".join(atom.value for atom in texts if isinstance(atom, Const) and isinstance(atom.value, str))
+    is_shown = all(isinstance(atom, Const) and isinstance(atom.value, str) for atom in texts)
+    return found.joined(text.lstrip("/")) if found is not None and is_shown and text.startswith("/") else None
+
+
+def _given(found: Located | None, name: str, values: tuple[Value, ...]) -> Located | None:
+    """What a method of a path gives."""
+    if name == "with_name" and found is not None:
+        found, name = found.folder, "joinpath"
+    for value in values if name == "joinpath" else ():
+        match only(value):
+            case Const(value=str(text)) if found is not None:
+                found = found.joined(text)
+            case _:
+                return None
+    return found

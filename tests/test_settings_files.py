@@ -1,0 +1,193 @@
+"""Files of settings that programs read: what they say decides, and nothing else of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from small_projects import Place, cases, files, marked
+
+from cudalint import api, config
+from cudalint.found import Report
+from cudalint.project import running, workers
+from cudalint.session import Session
+from cudalint.settings_files import SettingsFiles
+from cudalint.store import Store
+from cudalint.text import settings
+from cudalint.text.settings import NoSettings
+
+PROGRAMS = cases("../settings_programs.txt")
+
+
+def written(folder: Path, given: dict[str, str]) -> Path:
+    """A project of these files."""
+    for path, text in {"pyproject.toml": "[tool.cudalint]\n", **given}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    return folder
+
+
+def found(folder: Path, jobs: int = 1) -> set[Place]:
+    """What a check of a project finds."""
+    report = api.check([str(folder)], api.Options(jobs=jobs), repair=False)
+    assert not report.failures
+    return {Place(str(Path(f.span.filename).relative_to(folder)), f.span.start.row, f.code) for f in report.findings}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_a_file_says_decides(tmp_path: Path, name: str) -> None:
+    given = files(PROGRAMS[name])
+    assert found(written(tmp_path, given)) == marked(given)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A program whose settings have its workers fork."""
+    return written(tmp_path / "project", files(PROGRAMS["JSON beside the program: fork"]))
+
+
+def codes(folder: Path) -> set[str]:
+    """The codes that a check finds."""
+    return {place.code for place in found(folder)}
+
+
+SPAWNS = '{"pool": {"method": "spawn"}}'
+
+
+@pytest.fixture
+def kept(project: Path, tmp_path: Path) -> Callable[[], Report]:
+    """Checks the project, and keeps what it finds."""
+    store = Store(str(tmp_path / "cache"), b"k" * 32)
+    return lambda: Session(config.load([str(project)]), store).check([str(project)])
+
+
+def test_a_kept_result_holds_while_settings_say_the_same(project: Path, kept: Callable[[], Report]) -> None:
+    forks = (project / "settings.json").read_text()
+    for text, code, parsed in [(forks, "CUD101", 2), (forks, "CUD101", 0), (SPAWNS, "CUD201", 0), (forks, "CUD101", 0)]:
+        (project / "settings.json").write_text(text)
+        report = kept()
+        assert [finding.code for finding in report.findings] == [code]
+        assert report.effort.files_parsed == parsed
+    (project / "settings.json").unlink()
+    assert not kept().findings
+
+
+@pytest.mark.parametrize(("edited", "runs"), [(False, 0), (True, 1)])
+def test_after_an_edit_elsewhere_a_program_runs_again_where_its_settings_differ(
+    project: Path, kept: Callable[[], Report], edited: bool, runs: int
+) -> None:
+    (project / "extra.py").write_text("import torch\nVALUE = 1\n")
+    assert kept().effort.entries == 1
+    (project / "extra.py").write_text("import torch\nVALUE = 2\n")
+    if edited:
+        (project / "settings.json").write_text(SPAWNS)
+    after = kept().effort
+    assert (after.entries, after.entries - after.kept) == (1, runs)
+
+
+def test_every_process_of_a_run_sees_them(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "MOST_ALONE", 0)
+    monkeypatch.setattr(workers, "LEAST_GROUPS", 1)
+    text = (project / "main.py").read_text()
+    for number in range(8):
+        (project / f"main{number}.py").write_text(text)
+    shared = found(project, jobs=3)
+    assert shared == found(project)
+    assert {place.code for place in shared} == {"CUD101"}
+    assert len(shared) == 9
+
+
+def test_what_git_ignores_is_not_read(project: Path) -> None:
+    assert codes(project) == {"CUD101"}
+    (project / ".gitignore").write_text("*.json\n")
+    assert not codes(project)
+    (project / ".gitignore").write_text("*.json\n!settings.json\n")
+    assert codes(project) == {"CUD101"}
+
+
+def test_nothing_is_read_outside_of_the_project(project: Path) -> None:
+    text = (project / "settings.json").read_text()
+    (project / "settings.json").unlink()
+    (project.parent / "settings.json").write_text(text)
+    (project / "settings.json").symlink_to(project.parent / "settings.json")
+    assert not codes(project)
+    main = project / "main.py"
+    main.write_text(main.read_text().replace("'settings.json'", "'../settings.json'"))
+    assert not codes(project)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"{",
+        b"\xff\xfe{}",
+        b"[" * 100_000,
+        b'{"pool": {"method": "fork"}, "data": [' + b"1, " * 2_000 + b"1]}",
+        b'{"pool": {"method": "fork"}, "text": "' + b"x" * settings.MOST_BYTES + b'"}',
+    ],
+)
+def test_what_is_no_settings_says_nothing(project: Path, content: bytes) -> None:
+    (project / "settings.json").write_bytes(content)
+    assert not codes(project)
+
+
+def test_nothing_in_a_file_is_run(tmp_path: Path) -> None:
+    given = files(PROGRAMS["YAML as attributes: fork"])
+    ran = tmp_path / "ran"
+    given["app.yaml"] += (
+        f'other: !!python/object/apply:pathlib.Path.touch [!!python/object/apply:pathlib.Path ["{ran}"]]\n'
+    )
+    given["main.py"] = given["main.py"].replace("safe_load(file)", "unsafe_load(file)")
+    assert not codes(written(tmp_path / "project", given))
+    assert not ran.exists()
+
+
+def test_aliases_count_as_what_they_stand_for() -> None:
+    rows = ["a: &a [1, 2, 3, 4, 5, 6, 7, 8, 9]"]
+    for name, before in zip("bcdefgh", "abcdefg", strict=True):
+        rows.append(f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]")
+    with pytest.raises(NoSettings):
+        settings.read("yaml", "\n".join(rows))
+    assert settings.read("yaml", "\n".join(rows[:2]))["b"][8] == list(range(1, 10))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        ("json", "{,}"),
+        ("toml", "a = "),
+        ("yaml", "a: [1"),
+        ("yaml", "a: !!python/name:os.system"),
+        ("ini", "no = section"),
+    ],
+)
+def test_broken_texts_are_none(kind: str, text: str) -> None:
+    with pytest.raises(NoSettings):
+        settings.read(kind, text)
+
+
+def test_rows_of_variables() -> None:
+    text = "A=1\nexport B = 'two # words'\n# C=3\nD=four # words\nE=$A\nnot a row\nF=\n"
+    assert settings.read("env", text) == {"A": "1", "B": "two # words", "D": "four", "F": ""}
+
+
+def test_files_are_told_by_their_names() -> None:
+    names = ("a.json", "b.yml", ".env", ".env.local", "prod.env", "c.csv", "data.txt", "json")
+    assert [name for name in names if settings.is_settings(name)] == [
+        "a.json",
+        "b.yml",
+        ".env",
+        ".env.local",
+        "prod.env",
+    ]
+
+
+def test_a_folder_of_that_name_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    read = SettingsFiles(str(tmp_path))
+    assert read.text(str(tmp_path / "a.json")) is None
+    assert read.read().holds()
+    (tmp_path / "a.json").rmdir()
+    (tmp_path / "a.json").write_text("{}")
+    assert not read.read().holds()
