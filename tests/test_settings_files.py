@@ -41,6 +41,74 @@ def test_what_a_file_says_decides(tmp_path: Path, name: str) -> None:
     assert found(written(tmp_path, given)) == marked(given)
 
 
+SECTIONS = "[pool]\nmethod = fork\nworkers = 2\nshare = 0.5\nparallel = on\n"
+ASKED = """\
+import configparser
+import multiprocessing as mp
+import torch
+from work import work
+CFG = configparser.ConfigParser()
+CFG.read("app.ini")
+{first}
+def main():
+    torch.zeros(1).cuda()
+    with mp.get_context({method}).Pool(2) as pool:
+        pool.map(work, range(4))
+if __name__ == "__main__":
+    main()
+"""
+
+
+def of_sections(folder: Path, first: str, method: str) -> Path:
+    """A program that reads a file with sections, does something first, and starts workers by a method."""
+    work = files(PROGRAMS["INI: fork"])["work.py"]
+    return written(folder, {"app.ini": SECTIONS, "work.py": work, "main.py": ASKED.format(first=first, method=method)})
+
+
+@pytest.mark.parametrize(
+    ("first", "method"),
+    [
+        ("", "CFG['pool'].get('method')"),
+        ("", "CFG['pool'].get('start', 'fork')"),
+        ("", "CFG.get('pool', 'start', fallback='fork')"),
+        ("", "'fork' if CFG['pool'].getint('workers') == 2 else 'spawn'"),
+        ("", "'fork' if CFG['pool'].getfloat('share') == 0.5 else 'spawn'"),
+        ("", "'fork' if CFG.getfloat('pool', 'share') < 1 else 'spawn'"),
+        ("", "'fork' if CFG['pool'].getboolean('parallel') else 'spawn'"),
+        ("", "'fork' if CFG.has_option('pool', 'method') else 'spawn'"),
+        ("", "'fork' if CFG.has_section('pool') else 'spawn'"),
+        ("", "'spawn' if CFG.has_section('server') else 'fork'"),
+        ("CFG = configparser.RawConfigParser()\nCFG.read('app.ini')", "CFG['pool']['method']"),
+        ("CFG = configparser.ConfigParser()\nCFG.read_file(open('app.ini'))", "CFG['pool']['method']"),
+        ("CFG = configparser.ConfigParser()\nCFG.read_string('[pool]\\nmethod = fork')", "CFG['pool']['method']"),
+    ],
+)
+def test_sections_are_asked_in_many_ways(tmp_path: Path, first: str, method: str) -> None:
+    assert codes(of_sections(tmp_path, first, method)) == {"CUD101"}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "CFG.set('pool', 'method', input())",
+        "CFG.read_dict({'pool': {'method': input()}})",
+        "CFG['pool'] = {'method': input()}",
+        "CFG['pool']['method'] = input()",
+        "CFG['pool'].update(method=input())",
+        "CFG.update(pool={'method': input()})",
+        "CFG.remove_option('pool', 'method')",
+        "CFG.remove_section('pool')",
+        "CFG.add_section('server')",
+        "CFG.read('another.ini')",
+    ],
+)
+def test_what_a_program_changes_in_sections_is_not_known(tmp_path: Path, first: str) -> None:
+    asked = "'fork' if CFG.getint('pool', 'workers') == 2 else CFG['pool']['method']"
+    assert codes(of_sections(tmp_path / "as it is", "", asked)) == {"CUD101"}
+    changed = api.check([str(of_sections(tmp_path / "changed", first, asked))], repair=False)
+    assert all(finding.condition for finding in changed.findings)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A program whose settings have its workers fork."""

@@ -241,6 +241,8 @@ def option(machine: Machine, call: Call) -> Results:
     if known is None or len(names) != 1:
         return [(state, unknown("lookup", call.receiver, tuple(call.args)))]
     value = known.items.get(names[0].lower())
+    if value is None and not known.exact:
+        return [(state, unknown("lookup", call.receiver, tuple(call.args)))]
     if value is None:
         default = call.kwargs.get("fallback") or (args[1] if len(args) > 1 else NONE)
         return [(state, default)]
@@ -281,6 +283,10 @@ def changed(machine: Machine, call: Call) -> Results:
     """``parser.set(section, option, value)`` and the like: what it holds is not followed from there on."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
+        held = only(found.fields.get(_SAID, ()))
+        if found.type == _SECTION and isinstance(held, Ref):
+            # Whoever looks it up again gets another object, of the same section.
+            call.state.store(held, Dict({}, exact=False))
         call.state.store(call.receiver, replace(found, fields={"unknown": TRUE}))
     return [(call.state, NONE)]
 
@@ -293,6 +299,8 @@ def has(machine: Machine, call: Call) -> Results:
         if known is None or not isinstance(name, str):
             return [(call.state, unknown("lookup", call.receiver, tuple(call.args)))]
         inner = known.items.get(name, known.items.get(name.lower()))
+        if inner is None and not known.exact:
+            return [(call.state, unknown("lookup", call.receiver, tuple(call.args)))]
         if inner is None:
             return [(call.state, FALSE)]
         found = call.state.get(atom) if isinstance(atom := only(inner), Ref) else None
