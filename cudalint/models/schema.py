@@ -173,7 +173,7 @@ DOES = frozenset(
         "generate", "generator.enter", "generator.method", "getattr", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
-        "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "iter",
+        "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "issubclass", "iter",
         "job", "job.decorator", "jobs.run",
         "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
         "list.init", "list.method", "managed", "load", "load.item", "loader", "loader.info",

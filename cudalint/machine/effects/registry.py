@@ -142,6 +142,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "hasattr": attributes.hasattr_,
     "len": containers.len_,
     "isinstance": builtins.isinstance_,
+    "issubclass": builtins.issubclass_,
     "show": builtins.show,
     "list.method": containers.list_method,
     "context-variable": context_variables.make,
