@@ -130,7 +130,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "partial-method", "partial.kept", "remembers", "property", "gathered", "subclasses", "weak",
+        "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
         "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get",

@@ -97,6 +97,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "partial.kept": callables.kept_partial,
     "remembers": callables.made_of,
     "property": callables.property_,
+    "method-kind": callables.method_kind,
     "gathered": event_loops.gathered,
     "subclasses": records.subclasses,
     "weak": callables.weak,

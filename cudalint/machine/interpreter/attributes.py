@@ -478,7 +478,7 @@ class Attributes(Core):
         if text is not None:
             return [(state, text)]
         if isinstance(atom, Lib) and _takes_types(atom.path):
-            return [(state, (atom,))]
+            return [(state, unknown(atom, "[]", key))]
         path = self._method_path(atom, "__getitem__", state)
         call = None if path is None else self._library_call(path, state, frame, site, [key])
         if call is not None:
