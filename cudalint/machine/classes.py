@@ -8,10 +8,14 @@ from dataclasses import dataclass
 
 from cudalint.machine.heap import Class, Scope
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Bound, Lib, Ref
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown
 
 # An order keeps at most so many classes: it costs its length, and those of a chain of classes the square of that.
 MOST_BASES = 256
+
+# Bases that say something to type checkers only.
+_GENERIC = frozenset({"typing.Generic", "typing.Protocol", "typing_extensions.Generic", "typing_extensions.Protocol"})
+_PROTOCOL = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
 
 # A class and those it derives from, the nearest first; of libraries, their dotted names.
 Order = tuple[Class | str, ...]
@@ -79,6 +83,8 @@ class Orders:
                 return (path,)
             case Bound(function=Lib(path=path)):
                 return (self._canonical(path),)
+            case Unknown(sym=(Lib(path=path), "[]", *_)) if path not in _GENERIC:
+                return (path,)
         return ()
 
 
@@ -126,6 +132,19 @@ def is_class(entry: Class | str, cls: Atom, state: State) -> bool:
 def lineage(cls: Ref, state: State) -> tuple[Class, ...]:
     """The user classes among a class and its bases, in the order in which Python looks at them."""
     return tuple(entry for entry in Orders(str).of(cls, state) if isinstance(entry, Class))
+
+
+def is_protocol(cls: Class) -> bool:
+    """Whether a class is a protocol itself: those that derive from one are not, unless they say so."""
+    return any(_path_of(base) in _PROTOCOL for bases in cls.bases for base in bases)
+
+
+def _path_of(base: Atom) -> str | None:
+    """The dotted name of a class of a library, also of one that is asked for a type (``Protocol[T]``)."""
+    match base:
+        case Lib(path=path) | Unknown(sym=(Lib(path=path), "[]", *_)):
+            return path
+    return None
 
 
 def defines(cls: Class, names: Collection[str], state: State) -> bool:

@@ -31,10 +31,15 @@ _HANDED = re.compile(
     rb"^[A-Za-z_][\w.]*\([^)\n]*(?:\b__(?:name|package|path|file)__|([\"'])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+\1)",
     re.MULTILINE,
 )
+# A package may import one of the modules beside it, when it is asked for that: ``import_module(f".{name}", __name__)``.
+_ONE_BESIDE = re.compile(
+    rb"import_module\(\s*(?:f[\"'](?:\.\{|\{__(?:name|package)__\}\.\{)|__(?:name|package)__\s*\+|[\"']\.[\"']\s*\+"
+    rb"|[^()\n]*,\s*(?:package\s*=\s*)?__(?:name|package)__\s*\))"
+)
 # What it names one by one for a star import.
 _ALL = re.compile(rb"^__all__[ \t]*\+?=[ \t]*[\[(]([^\])]*)", re.MULTILINE)
 _QUOTED = re.compile(rb"[\"'](\w+)[\"']")
-# What a server is told to serve: a module, and the application in it.
+# What a server is told to serve, or a table of names leads to: a module, and the application in it.
 _SERVED = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?:\(\))?\1")
 _SERVERS = (b"uvicorn", b"hypercorn", b"granian")
 ONE_OF_ALL = "*"
@@ -101,10 +106,14 @@ def imported(data: bytes) -> Iterator[Imported]:
     for found in chain.from_iterable(call.finditer(data) for call in _CALLS):
         name = found["name"].decode("utf-8", "replace")
         yield Imported(name.lstrip("."), len(name) - len(name.lstrip(".")), (), False)
-    if any(word in data for word in _SERVERS):
+    by_text = any(word in data for word in _BY_TEXT)
+    if by_text or any(word in data for word in _SERVERS):
         served = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _SERVED.finditer(data))
         yield from (Imported(text, 0, (), False, is_text=True) for text in served)
-    if any(word in data for word in _BY_TEXT):
+    if _DYNAMIC[0] in data and _ONE_BESIDE.search(data) is not None:
+        words = dict.fromkeys(word.decode("utf-8", "replace") for word in _QUOTED.findall(data))
+        yield Imported("", 1, (*words, ONE_OF_ALL), False)
+    if by_text:
         texts = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT.finditer(data))
         yield from (Imported(text, 0, (), False, is_text=True) for text in texts)
         packages = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT_IN_PART.finditer(data))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import builtins
+import collections
 from collections.abc import Hashable
 from dataclasses import replace
+from functools import cache
 
 from cudalint.machine import enums, mappings, operators, questions
 from cudalint.machine.classes import behind, defines, is_class
@@ -474,6 +477,8 @@ class Attributes(Core):
         text = part_of_text(atom, key) if isinstance(atom, Const) else None
         if text is not None:
             return [(state, text)]
+        if isinstance(atom, Lib) and _takes_types(atom.path):
+            return [(state, unknown(atom, "[]", key))]
         path = self._method_path(atom, "__getitem__", state)
         call = None if path is None else self._library_call(path, state, frame, site, [key])
         if call is not None:
@@ -505,6 +510,14 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+@cache
+def _takes_types(path: str) -> bool:
+    """Whether a name is a class of Python's own containers that is asked for the types in it: ``dict[str, int]``."""
+    module, _, name = path.rpartition(".")
+    home = {"builtins": builtins, "collections": collections}.get(module)
+    return hasattr(getattr(home, name, None), "__class_getitem__")
 
 
 def _kind(sym: Hashable) -> str:

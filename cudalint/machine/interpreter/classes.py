@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, mappings
-from cudalint.machine.classes import Order, behind, is_class
+from cudalint.machine.classes import Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -44,11 +44,10 @@ class Classes(Core):
         is_dataclass = any(self._makes_fields(d, current, frame) for d in node.decorators)
         is_dataclass = is_dataclass or self._derives_from_record(bases, current)
         for last in after:
-            fields = tuple(self._fields(node.body, scope, last)) if is_dataclass else ()
             meta = self._metaclass(node, last, frame)
-            made = Class(
-                node.name, node.qualname, frame.module, tuple(bases), scope, site, fields, is_dataclass, meta=meta
-            )
+            made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, (), is_dataclass, meta=meta)
+            if is_dataclass or is_protocol(made):
+                made = replace(made, fields=tuple(self._fields(node.body, scope, last)))
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self.own_methods(scope, ref, last)
             named = self._name_descriptors(ref, scope, last, frame, site)

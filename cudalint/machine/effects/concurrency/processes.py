@@ -233,7 +233,8 @@ def fresh_process(machine: Machine, call: Call) -> Results:
     What ``preexec_fn`` names runs in the forked child, before that becomes the program.
     """
     state = call.state
-    workers.forget_late_variable(machine, state)
+    if not _runs_without_gpu(machine, call):
+        workers.forget_late_variable(machine, state)
     noting.note_program(machine, state, call.path, call.site)
     first = call.kwargs.get("preexec_fn", NONE)
     if any(isinstance(atom, Ref | Bound | Partial) for atom in first):
@@ -255,6 +256,15 @@ def fresh_process(machine: Machine, call: Call) -> Results:
         if workers.raise_in_parent(machine, state, call.frame, [ended]):
             return []
     return [(state, unknown("subprocess", call.site))]
+
+
+def _runs_without_gpu(machine: Machine, call: Call) -> bool:
+    """Whether the program that is run is known to look at no GPU's number: ``["git", "rev-parse", "HEAD"]``."""
+    given = call.args[0] if call.args else call.kwargs.get("args", ())
+    words = machine.exact_items(given, call.state)
+    named = constant(given if words is None else words[0] if words else ())
+    program = named.split()[:1] if isinstance(named, str) else []
+    return any(machine.library.traits.has(word.rpartition("/")[2], "program-without-gpu") for word in program)
 
 
 def become_program(machine: Machine, call: Call) -> Results:

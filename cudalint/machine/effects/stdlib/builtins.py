@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
-from cudalint.machine.effects.stdlib.types import is_instance_of_any
+from cudalint.machine.effects.stdlib.types import is_instance_of_any, is_subclass_of_any
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
@@ -96,10 +96,22 @@ def isinstance_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("isinstance", call.site))]
     value, kinds = (call.args[0], (Lib(asked),)) if asked else call.args
     verdicts = {is_instance_of_any(machine, atom, kinds, call.state) for atom in value}
-    verdict = verdicts.pop() if len(verdicts) == 1 else None
-    if verdict is not None:
-        return [(call.state, const(verdict))]
-    return [(call.state, unknown("isinstance", value, kinds))]
+    verdict = _agreed(verdicts)
+    return [(call.state, unknown("isinstance", value, kinds) if verdict is None else const(verdict))]
+
+
+def issubclass_(machine: Machine, call: Call) -> Results:
+    """``issubclass``, where both classes are known; else what follows from them, whatever it is."""
+    verdict = None
+    if len(call.args) == 2:
+        value, kinds = call.args
+        verdict = _agreed({is_subclass_of_any(machine, atom, kinds, call.state) for atom in value})
+    return [(call.state, unknown("follows", call.path, *call.args) if verdict is None else const(verdict))]
+
+
+def _agreed(verdicts: set[bool | None]) -> bool | None:
+    """What is true of a value whichever of its alternatives it is."""
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def show(machine: Machine, call: Call) -> Results:

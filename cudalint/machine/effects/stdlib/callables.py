@@ -70,6 +70,16 @@ def property_(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("property", call.site), made),))]
 
 
+def method_kind(machine: Machine, call: Call) -> Results:
+    """``staticmethod(f)`` and its like, called: a function of another kind (``value``); what is none stays as it is."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Closure):
+        return through(machine, call)
+    made = replace(found, kind=call.text("value"))
+    return [(call.state, (call.state.new(("method-kind", call.site, atom), made),))]
+
+
 def weak(machine: Machine, call: Call) -> Results:
     """``weakref.ref(x)``: called, it gives x as long as that lives."""
     made = LibraryObject(call.path, {"<thing>": call.args[0] if call.args else NONE}, call.site)

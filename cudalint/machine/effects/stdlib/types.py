@@ -5,8 +5,10 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import numbers
+from collections.abc import Callable, Iterator
 
-from cudalint.machine.heap import Class, Dict, Instance, Sequence
+from cudalint.machine.classes import Order, defines, is_protocol
+from cudalint.machine.heap import Class, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -33,6 +35,11 @@ _OF_ARRAYS = frozenset(
         collections.abc.Reversible, collections.abc.Sized,
     }
 )  # fmt: skip
+# What a body may define without asking it of others.
+_NO_MEMBERS = frozenset(
+    {"__class_getitem__", "__doc__", "__init__", "__match_args__", "__new__", "__slots__", "__subclasshook__"}
+)
+_ASKED_OF_METACLASSES = ("__instancecheck__", "__subclasscheck__")
 
 
 def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
@@ -113,25 +120,99 @@ def _is_of_project(machine: Machine, atom: Atom, held: object, kind: Ref, state:
     cls = held.cls if isinstance(held, Instance) else None
     if isinstance(atom, Const) and isinstance(atom.value, Member):
         cls = atom.value.cls
+    if cls is not None and any(entry is wanted for entry in machine.mro(cls, state)):
+        return True
+    if cls is not None and isinstance(wanted, Class):
+        attributes = held.attributes if isinstance(held, Instance) else {}
+        return _counts_as(machine, kind, cls, frozenset(attributes), state)
     if cls is not None:
-        return any(entry is wanted for entry in machine.mro(cls, state))
+        return False
     if _builtins(atom, held) is None or not isinstance(wanted, Class):
         return None
     return None if any(map(_takes_others, machine.mro(kind, state))) else False
 
 
+def is_subclass(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
+    """Whether a class derives from another one, or is it; None where that is not known."""
+    if not isinstance(kind, Lib | Ref):
+        return None
+    if isinstance(atom, Lib) and isinstance(kind, Lib):
+        return True if machine.library.is_a(atom.path, kind.path) else None
+    if not isinstance(atom, Ref) or not isinstance(state.get(atom), Class):
+        return None
+    order = machine.mro(atom, state)
+    if isinstance(kind, Lib):
+        bases = [entry for entry in order if isinstance(entry, str)]
+        if kind.path == "builtins.object" or any(machine.library.is_a(base, kind.path) for base in bases):
+            return True
+        return None if bases or not _is_plain(machine, kind) else False
+    wanted = state.get(kind)
+    if any(entry is wanted for entry in order):
+        return True
+    return _counts_as(machine, kind, atom, frozenset(), state) if isinstance(wanted, Class) else None
+
+
+def _counts_as(machine: Machine, kind: Ref, cls: Ref, attributes: frozenset[str], state: State) -> bool | None:
+    """Whether a class counts as another one that it does not derive from, or an instance of it with attributes."""
+    order = machine.mro(kind, state)
+    if _asks_itself(machine, order, state):
+        return None
+    wanted = state.get(kind)
+    if not isinstance(wanted, Class) or not is_protocol(wanted):
+        return False
+    own = machine.mro(cls, state)
+    above = [entry for entry in own if isinstance(entry, Class)]
+    lacking = [
+        n for n in _members(order, state) if n not in attributes and not any(defines(c, (n,), state) for c in above)
+    ]
+    if not lacking:
+        return True
+    is_open = any(isinstance(entry, str) for entry in own) or any(defines(c, ("__getattr__",), state) for c in above)
+    return None if is_open else False
+
+
+def _asks_itself(machine: Machine, order: Order, state: State) -> bool:
+    """Whether a class says by code of its own what counts as one of it."""
+    for entry in order:
+        if isinstance(entry, Class) and defines(entry, ("__subclasshook__",), state):
+            return True
+        for meta in entry.meta if isinstance(entry, Class) else ():
+            kinds = machine.mro(meta, state) if isinstance(meta, Ref) else ()
+            if any(isinstance(k, Class) and defines(k, _ASKED_OF_METACLASSES, state) for k in kinds):
+                return True
+    return False
+
+
+def _members(order: Order, state: State) -> Iterator[str]:
+    """The names that a protocol asks for: what its body, and those of protocols above it, define or declare."""
+    for entry in order:
+        scope = state.get(entry.scope) if isinstance(entry, Class) and is_protocol(entry) else None
+        if isinstance(entry, Class) and isinstance(scope, Scope):
+            declared = (name for name, _ in entry.fields)
+            yield from (name for name in (*scope.variables, *declared) if name not in _NO_MEMBERS)
+
+
 def _takes_others(entry: Class | str) -> bool:
     """Whether what does not derive from a class may count as an instance of it."""
     if isinstance(entry, Class):
-        return bool(entry.meta)
+        return bool(entry.meta) or is_protocol(entry)
     return entry.rpartition(".")[2] in ("ABC", "Protocol")
 
 
 def is_instance_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
     """The same of one type, or of any in a tuple of types."""
+    return _any_of(machine, kinds, lambda kind: is_instance(machine, atom, kind, state), state)
+
+
+def is_subclass_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
+    """Whether a class derives from another one, or from any in a tuple of classes."""
+    return _any_of(machine, kinds, lambda kind: is_subclass(machine, atom, kind, state), state)
+
+
+def _any_of(machine: Machine, kinds: Value, ask: Callable[[Atom | None], bool | None], state: State) -> bool | None:
     rows = machine.exact_items(kinds, state)
     wanted = [only(kinds)] if rows is None else [only(row) for row in rows]
-    verdicts = {is_instance(machine, atom, kind, state) for kind in wanted}
+    verdicts = {ask(kind) for kind in wanted}
     if True in verdicts:
         return True
     return None if None in verdicts else False
