@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from cudalint import disk, rules
 from cudalint.finding import Finding, at
 from cudalint.limits import DEFAULT
-from cudalint.text.decode import Refusal, decode
+from cudalint.text.decode import Refusal, decode, searched
 from cudalint.text.guard import too_large
 from cudalint.text.source import SourceFile
 
@@ -206,7 +206,7 @@ def take_text(path: str, text: str, matters: Callable[[bytes], bool], most: int 
     """Take in one file that someone else has decoded, whatever encoding it declares."""
     data = text.encode("utf-8", "surrogatepass")
     collector = _Collector(files=1, size=len(data), matters=matters, most=most)
-    collector.admit(SourceFile(path, text, data))
+    collector.admit(SourceFile(path, text, searched(data)))
     return collector.intake()
 
 

@@ -160,6 +160,11 @@ def test_many_unused_comments_go_in_one_round(run: Run, tmp_path: Path) -> None:
         ("import sys", "print(open(sys.argv[0]).read())"),
         ("import pathlib", "print(list(pathlib.Path().glob('*.py')))"),
         ("", "print(__loader__.get_source(__name__))"),
+        ("", "print(len(__loader__.get_data(__file__)))"),
+        ("import subprocess", "subprocess.run(['wc', '-c', __file__])"),
+        ("import subprocess", "print(subprocess.run(['git', 'status', '-s'], capture_output=True).stdout)"),
+        ("import os", "print(os.path.getsize(__file__))"),
+        ("import pathlib", "print(len(pathlib.Path(__file__).read_bytes()))"),
     ],
 )
 def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(
@@ -172,6 +177,22 @@ def test_an_unused_noqa_stays_where_the_program_reads_its_own_text(
     assert program.read_text() == text
     run("check", "--fix", "--unsafe-fixes", str(program))
     assert program.read_text() == text.replace("  # noqa: CUD101", "")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import os\nHERE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'data')",
+        "from pathlib import Path\nHERE = Path(__file__).resolve().parent / 'data'",
+        "import subprocess, sys\nif len(sys.argv) > 1:\n    subprocess.run([sys.executable, __file__])",
+        "import os\nprint(os.path.basename(__file__))",
+    ],
+)
+def test_an_unused_noqa_goes_where_the_program_only_asks_where_it_lies(run: Run, tmp_path: Path, line: str) -> None:
+    program = tmp_path / "train.py"
+    program.write_text(f"{line}\nx = 1  # noqa: CUD101\n")
+    run("check", "--fix", str(program))
+    assert program.read_text() == f"{line}\nx = 1\n"
 
 
 def test_an_unused_noqa_stays_where_another_file_names_its_own(run: Run, tmp_path: Path) -> None:

@@ -7,15 +7,18 @@ have an edit as well.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
 
+from cudalint.config import Config
 from cudalint.finding import Finding
 from cudalint.fixes.edits import apply, as_changes
 from cudalint.fixes.engine import repaired
+from cudalint.fixing.rounds import alone
 from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.session import Session
 from cudalint.text.source import SourceFile
 
 _TEXT = (Path(__file__).parent / "repaired_shapes.txt").read_text(encoding="utf-8")
@@ -56,3 +59,36 @@ def test_what_becomes_of_a_program(name: str) -> None:
     if level != "display":
         left = [one for one in analysed(after).findings if (one.code, one.message) == (finding.code, finding.message)]
         assert left == []
+
+
+def indented_by_tabs(text: str) -> str:
+    """Four blanks at the beginning of a row as a tab."""
+    return re.sub(r"(?m)^(?:    )+", lambda blanks: "\t" * (len(blanks[0]) // 4), text)
+
+
+# How a file may be written down besides; each shape is tried in one of these.
+WRITTEN: Mapping[str, Callable[[str], bytes]] = {
+    "CRLF": lambda text: text.replace("\n", "\r\n").encode(),
+    "CR": lambda text: text.replace("\n", "\r").encode(),
+    "a mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "latin-1": lambda text: f"# coding: latin-1\n# caf\xe9\n{text}".encode("latin-1"),
+    "tabs": lambda text: indented_by_tabs(text).encode(),
+    "an open end": lambda text: text.removesuffix("\n").encode(),
+}
+
+
+@pytest.mark.parametrize(("name", "way"), list(zip(SHAPES, [*WRITTEN] * len(SHAPES), strict=False)))
+def test_what_becomes_of_a_program_however_it_is_written_down(tmp_path: Path, name: str, way: str) -> None:
+    code, _, diff = SHAPES[name]
+    write = WRITTEN[way]
+    for file, rows in files(diff).items():
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).write_bytes(write(side(rows, " -")))
+    found = [one for one in Session(Config()).check([str(tmp_path)]).findings if one.code == code]
+    fix = min(found, key=lambda one: one.span.start).fix
+    assert fix is not None
+    for change in alone(fix):
+        Path(change.path).write_bytes(change.after)
+    assert {file: (tmp_path / file).read_bytes() for file in files(diff)} == {
+        file: write(side(rows, " +")) for file, rows in files(diff).items()
+    }

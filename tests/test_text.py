@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import codecs
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cudalint.config import Config
+from cudalint.session import Session
 from cudalint.text.decode import Refusal, decode
 from cudalint.text.guard import MAX_CHAIN, refuse, too_large
 from cudalint.text.lines import Rows, split_rows
@@ -215,3 +219,29 @@ def test_a_comment_is_put_where_one_can_be(text: str, rows: tuple[int, ...], aft
 
 def test_no_comment_can_be_put_into_a_string() -> None:
     assert with_code("x = '''\nf()\n'''\n", (1, 2), "CUD101") is None
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(lambda text: b"\xef\xbb\xbf" + text.encode(), id="a mark"),
+        pytest.param(lambda text: text.replace("\n", "\r\n").encode(), id="CRLF"),
+        pytest.param(lambda text: text.replace("\n", "\r").encode(), id="CR"),
+        pytest.param(lambda text: f"\f{text}".encode(), id="a form feed"),
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        'import cupy\nif __name__ == "__main__":\n    cupy.cuda.Device(1)\n    print(cupy.ones(3))\n',
+        "from torch import cuda\ncuda.device(1)\nprint(cuda.memory_allocated())\nimport torch\ntorch.ones(1).cuda()\n",
+    ],
+)
+def test_what_is_found_does_not_depend_on_how_rows_begin_and_end(
+    tmp_path: Path, text: str, written: Callable[[str], bytes]
+) -> None:
+    found = []
+    for data in (text.encode(), written(text)):
+        (tmp_path / "program.py").write_bytes(data)
+        found.append([(one.code, one.span.start.row) for one in Session(Config()).check([str(tmp_path)]).findings])
+    assert found[0] == found[1] != []

@@ -293,6 +293,7 @@ def test_the_package_of_a_module_is_imported_by_the_run_alone(
         (("--paper", "train.py", "--limit", "nan"), "--limit: must be greater than 0"),
         (("--paper", "train.py", "--epochs", "1"), "unknown option --epochs"),
         (("--paper", "train.py", "--epochs", "1"), "options of your own program follow --"),
+        (("--paper", "loop.py"), "no such file or directory: loop.py"),
         (("--models", "--", "1"), "--models measures expressions"),
         (("--models", "--paper", "--no-fixed"), "--no-fixed is for programs"),
     ],
@@ -305,6 +306,7 @@ def test_what_cannot_be_done_is_one_line_and_runs_nothing(
     said: str,
 ) -> None:
     (tmp_path / "train.py").write_text("print('ran')\n")
+    (tmp_path / "loop.py").symlink_to("loop.py")
     monkeypatch.chdir(tmp_path)
     assert main(["--verify", *arguments]) == 2
     out, err = capsys.readouterr()

@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import os
+import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +182,17 @@ thread.join()
 """
 CLOSES = "import os\nprint('before', flush=True)\nos.closerange(0, 256)\n"
 REPLACED = "import os\nos.execv('/bin/sh', ['sh', '-c', 'echo another; exit 4'])\n"
+GROUP = "import os\nos.setpgrp()\nassert os.getpgrp() == os.getpid() != os.getsid(0)\nprint('its own', flush=True)\n"
+# Only where the parent is the process that watches this one.
+WATCHED = "import os, signal\nown = os.getppid()\nassert b'supervise' in open(f'/proc/{own}/cmdline', 'rb').read()\n"
+STOPS = WATCHED + "os.kill(own, signal.SIGSTOP)\nprint('goes on', flush=True)\n"
+TELLS = WATCHED + "os.kill(own, signal.SIGTERM)\nsignal.pause()\n"
+KILLS = WATCHED + "os.killpg(os.getpgid(own), signal.SIGKILL)\nsignal.pause()\n"
+GARBLED = (
+    "import os\nnotes = os.open(os.environ['CUDALINT_JOURNAL'], os.O_WRONLY | os.O_APPEND)\n"
+    "os.write(notes, bytes(range(256)) * 9 + b'\\nended x\\nforked\\npython 1 2\\nevent (\\n')\n"
+    "print('noted', flush=True)\n"
+)
 CLEARED = "import os, shutil\nshutil.rmtree(os.path.dirname(os.environ['CUDALINT_JOURNAL']))\n"
 
 
@@ -190,6 +203,11 @@ CLEARED = "import os, shutil\nshutil.rmtree(os.path.dirname(os.environ['CUDALINT
         pytest.param(THREAD, "ok", 1, 0, "", id="fork in a thread"),
         pytest.param(CLOSES, "ok", 0, 0, "before\n", id="descriptors"),
         pytest.param(REPLACED, "crash (exit 4)", 0, 2, "failed for reasons of its own", id="exec"),
+        pytest.param(GROUP, "ok", 0, 0, "its own\n", id="group"),
+        pytest.param(STOPS, "ok", 0, 0, "goes on\n", id="who watches is stopped"),
+        pytest.param(TELLS, "broken off (lost)", 0, 2, "was killed or told to end", id="who watches is told"),
+        pytest.param(KILLS, "broken off (lost)", 0, 2, "was killed or told to end", id="group of who watches"),
+        pytest.param(GARBLED, "ok", 0, 0, "noted\n", id="notes"),
         pytest.param(CLEARED, "broken off (lost)", 0, 2, "nothing is known of the program", id="folder"),
     ],
 )
@@ -211,6 +229,18 @@ def test_what_programs_do_to_themselves_gets_a_verdict_and_leaves_nobody(
     assert said in err + capfd.readouterr().err
     commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
     assert not any(program.name.encode() in command for command in commands)
+
+
+@pytest.mark.parametrize("output_format", ["table", "json", "junit", "markdown"])
+def test_a_program_that_removes_the_folder_it_began_in_is_told_of(
+    tmp_path: Path, process: Callable[..., subprocess.CompletedProcess[str]], output_format: str
+) -> None:
+    removes = "import os, shutil\n\nshutil.rmtree(os.path.dirname(os.path.abspath(__file__)))\n"
+    (tmp_path / "train.py").write_text(removes + FORKS)
+    done = process("--verify", "--paper", "--output-format", output_format, "train.py")
+    assert (done.returncode, "internal error" in done.stderr) == (0, False)
+    assert "CUD101" in done.stdout
+    assert not tmp_path.exists()
 
 
 def test_what_a_daemon_did_not_show_before_it_was_ended_is_not_verified(

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from cudalint.finding import Edit, Position, Span
 from cudalint.text.lines import Rows, changed_rows
 
+_ENDS = ("\n", "\r")
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Change:
@@ -28,6 +30,11 @@ def apply(text: str, changes: Iterable[Change]) -> str:
         parts += (text[at : change.start], change.content)
         at = change.end
     return "".join([*parts, text[at:]])
+
+
+def ended_as(before: str, text: str) -> str:
+    """A changed text whose last row has an end only where that of the text before has one."""
+    return text if not before or before.endswith(_ENDS) else text.rstrip("".join(_ENDS))
 
 
 def inside(text: str, start: int, end: int, changes: Iterable[Change]) -> str:

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span, StepKind
 from cudalint.fixes.catalogue import may_be_safe, repairs
-from cudalint.fixes.edits import Change, apply, as_edits, between, images
+from cudalint.fixes.edits import Change, apply, as_edits, between, ended_as, images
 from cudalint.fixes.formatted import fitted, has_formatted
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import joined, spawn_doubts, thread_doubts
@@ -214,7 +214,7 @@ class _Search:
         for path, changes in proposal.changes.items():
             before = texts.get(path, self._old[path])
             try:
-                texts[path] = apply(before, self._fitted(attempt.basis, path, changes))
+                texts[path] = ended_as(before, apply(before, self._fitted(attempt.basis, path, changes)))
             except ValueError:
                 return None
         if texts == attempt.texts or any(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 import libcst as cst
 
@@ -20,6 +21,9 @@ _LOOKS = re.compile(
 _COUNTS = re.compile(
     r"\b(?:globals|locals|vars|dir)\(\s*\)(?!\s*(?:\[|\.(?:get|setdefault|update|pop)\b))|\bgetmembers\("
 )
+# The same of something by its name, which may be a module; and all names of one become names of another.
+_COUNTS_OF = re.compile(r"\b(?:vars|dir)\(\s*(\w+)\s*\)|\b(\w+)\.__dict__\b")
+_TAKES_ALL = re.compile(r"\bimport\s*\*")
 _IMPORTS = ("import ", "from ")
 
 # What goes on where a name is not there.
@@ -31,10 +35,28 @@ def misses_nothing(view: View) -> bool:
     return _LOOKS.search(view.text) is None and _OUTLIVES.search(view.text) is None
 
 
-def counts_names(before: str, after: str) -> bool:
-    """Whether a changed text imports something more at its top, and goes through all the names that it has."""
-    added = set(after.splitlines()) - set(before.splitlines())
-    return any(row.startswith(_IMPORTS) for row in added) and _COUNTS.search(after) is not None
+def counts_names(before: Mapping[str, str], changed: Mapping[str, str]) -> bool:
+    """Whether some file imports something more at its top, and the program goes through the names of such a module.
+
+    Files by path: all of them, and those that a repair changes as it leaves them.
+    """
+    growing = [path for path, text in changed.items() if _imports_more(before[path], text)]
+    if not growing:
+        return False
+    own = any(_COUNTS.search(changed[path]) is not None for path in growing)
+    return own or any(_counts_of_others(text) for text in before.values())
+
+
+def _imports_more(before: str, after: str) -> bool:
+    return any(row.startswith(_IMPORTS) for row in set(after.splitlines()) - set(before.splitlines()))
+
+
+def _counts_of_others(text: str) -> bool:
+    """Whether a file goes through the names of a module that it imports, or through its own with these among them."""
+    if _TAKES_ALL.search(text) is not None and _COUNTS.search(text) is not None:
+        return True
+    asked = {name for found in _COUNTS_OF.findall(text) for name in found if name}
+    return any(re.search(rf"\bimport\b[^\n]*\b{name}\b", text) is not None for name in asked)
 
 
 def is_named(case: Case, view: View) -> bool:

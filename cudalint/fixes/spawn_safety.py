@@ -76,7 +76,7 @@ def spawn_doubts(
         elif asks_for_gpus(module):
             doubts.setdefault("the program may also run without a GPU")
     old = {source.path: source.text for source in before.files.sources.values()}
-    if any(counts_names(old[path], text) for path, text in changes.items()):
+    if counts_names(old, changes):
         doubts.setdefault("the program goes through the names of its module, of which the repair adds one")
     proofs = inherited(before, after, changes, finding, charge, MOST_STEPS_OF_REASONS if fails or doubts else None)
     found = _unlike(after, proofs, Case(finding, outcome, after), _adds_rows(old, changes))

@@ -6,10 +6,11 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
 from cudalint.machine.values import Const, Unknown, Value, constant, only
-from cudalint.models.library import Library
 
 # What joins parts of a path, or takes one as it is.
 JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
+# What gives the file that it is given, by another path.
+_KEEPS = frozenset({"os.path.abspath", "os.path.realpath", "os.path.normpath", "os.fspath", "builtins.str"})
 _FOLDER_OF, _HERE = "os.path.dirname", frozenset({"os.getcwd", "pathlib.Path.cwd"})
 _OF_PACKAGES = frozenset({"importlib.resources.files", "importlib_resources.files"})
 # The methods by which a path gives another one.
@@ -52,9 +53,9 @@ class Located:
         return found
 
 
-def located(value: Value, library: Library) -> Located | None:
+def located(value: Value) -> Located | None:
     """Where a path leads, as far as the program shows it."""
-    return _of_atom(shown(value), library)
+    return _of_atom(shown(value))
 
 
 def shown(value: Value) -> Const | Unknown | None:
@@ -66,31 +67,31 @@ def shown(value: Value) -> Const | Unknown | None:
     return atom if isinstance(atom, Unknown) else None
 
 
-def of_symbol(sym: Hashable, library: Library) -> Located | None:
+def of_symbol(sym: Hashable) -> Located | None:
     """Where a path leads that is no constant, by what it is made of."""
     match sym:
         case ("__file__", str(module)):
             return Located(module, (_ITSELF,))
         case (base, ".", "parent"):
-            found = of_symbol(base, library)
+            found = of_symbol(base)
             return None if found is None else found.folder
         case ((base, ".", "parents"), "[]", (Const(value=int(number)),)) if 0 <= number < 20:
-            found = of_symbol(base, library)
+            found = of_symbol(base)
             for _ in range(number + 1):
                 found = None if found is None else found.folder
             return found
         case (_, "/", tuple(left), tuple(right)):
-            return _joined(_values((left, right)), library)
+            return _joined(_values((left, right)))
         case (_, "+", tuple(left), tuple(right)):
-            return _spelled(_values((left, right)), library)
+            return _spelled(_values((left, right)))
         case (("joined", *_), tuple(parts)):
-            return _spelled(_values(parts), library)
+            return _spelled(_values(parts))
         case ("call", _, _, _, str(path), *given):
-            return _made(path, _values(given), library)
+            return _made(path, _values(given))
         case ("follows", str(path), *given):
-            return _made(path, _values(given), library)
+            return _made(path, _values(given))
         case ("follows", (base, ".", str(name)), *given):
-            return _given(of_symbol(base, library), name, _values(given))
+            return _given(of_symbol(base), name, _values(given))
     return None
 
 
@@ -100,32 +101,32 @@ def _values(given: Iterable[object]) -> tuple[Value, ...]:
     return tuple((atom,) if isinstance(atom, Const | Unknown) else () for atom in atoms)
 
 
-def _of_atom(atom: object, library: Library) -> Located | None:
+def _of_atom(atom: object) -> Located | None:
     match atom:
         case Const(value=str(text)):
             return Located(None, ()).joined(text) if text else None
         case Unknown(sym=sym):
-            return of_symbol(sym, library)
+            return of_symbol(sym)
     return None
 
 
-def _made(path: str, values: tuple[Value, ...], library: Library) -> Located | None:
+def _made(path: str, values: tuple[Value, ...]) -> Located | None:
     """What a function makes of paths."""
     if path in JOINS:
-        return _joined(values, library)
+        return _joined(values)
     if path in _HERE:
         return Located(None, ())
     if path in _OF_PACKAGES:
         name = constant(values[0]) if values else ...
         return Located(name, ()) if isinstance(name, str) else None
-    found = located(values[0], library) if len(values) == 1 else None
+    found = located(values[0]) if len(values) == 1 else None
     if found is None or path == _FOLDER_OF:
         return None if found is None else found.folder
-    return found if library.traits.has(path, "keeps-file") else None
+    return found if path in _KEEPS else None
 
 
-def _joined(values: tuple[Value, ...], library: Library) -> Located | None:
-    found = located(values[0], library) if values else None
+def _joined(values: tuple[Value, ...]) -> Located | None:
+    found = located(values[0]) if values else None
     for value in values[1:]:
         match only(value):
             case Const(value=str(text)) if found is not None:
@@ -135,9 +136,9 @@ def _joined(values: tuple[Value, ...], library: Library) -> Located | None:
     return found
 
 
-def _spelled(values: tuple[Value, ...], library: Library) -> Located | None:
+def _spelled(values: tuple[Value, ...]) -> Located | None:
     """What texts make that follow each other: a path, and what lies below it."""
-    found, texts = located(values[0], library), [only(value) for value in values[1:]]
+    found, texts = located(values[0]), [only(value) for value in values[1:]]
     text = "".join(atom.value for atom in texts if isinstance(atom, Const) and isinstance(atom.value, str))
     is_shown = all(isinstance(atom, Const) and isinstance(atom.value, str) for atom in texts)
     return found.joined(text.lstrip("/")) if found is not None and is_shown and text.startswith("/") else None

@@ -34,7 +34,7 @@ TRAITS = frozenset(
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "as-they-come", "keeps-order",
         "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
-        "reads-json", "reads-toml", "reads-yaml", "keeps-file", "shows-own-text", "shows-rows",
+        "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure",
     }
 )  # fmt: skip

@@ -39,7 +39,7 @@ def decode(path: str, data: bytes) -> SourceFile | Refusal:
         text = data.decode(encoding)
         if cookie is not None:
             text.encode()  # some codecs make halves of characters, which Python refuses
-        return SourceFile(path, text, data)
+        return SourceFile(path, text, searched(data))
     except LookupError:
         return Refusal(f"it declares the unknown encoding {encoding!r}")
     except UnicodeEncodeError as error:
@@ -48,6 +48,17 @@ def decode(path: str, data: bytes) -> SourceFile | Refusal:
         return Refusal(f"byte {error.start + 1} is not valid {error.encoding}")
     except ValueError:  # codecs such as idna and undefined raise the plain kind
         return Refusal(f"it cannot be decoded as {encoding!r}")
+
+
+def searched(data: bytes) -> bytes:
+    """Bytes as they are searched: the first row begins where its text does, and each row ends as most do.
+
+    A form feed is a row's end here, because what stands behind one may be the first of its row.
+    """
+    found = data.removeprefix(codecs.BOM_UTF8)
+    if b"\r" in found:
+        found = found.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    return found.replace(b"\f", b"\n") if b"\f" in found else found
 
 
 def _cookie(data: bytes) -> str | None:

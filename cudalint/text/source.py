@@ -38,7 +38,9 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A readable file: its absolute path, its text with line ends kept, and the bytes it came from.
+    """A readable file: its absolute path, its text with line ends kept, and the bytes that are searched for words.
+
+    These are the bytes it came from, but for a mark in front of them and the kind of line ends.
 
     Of a notebook, or of a module that one of its cells writes, text and bytes are those of the program, and ``cells``
     says where they come from.

@@ -140,7 +140,8 @@ def verify_program(
     if trial.seen.end == "cancelled":
         return _nothing(err, "interrupted: what had been seen is shown")
     if trial.seen.end == "lost":
-        return _nothing(err, "nothing is known of the program: its supervisor was killed, or its folder removed")
+        why = "its supervisor was killed or told to end, or its folder was removed or has no room"
+        return _nothing(err, f"nothing is known of the program: {why}")
     if trial.seen.end == "time" and trial.showed_nothing:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
     if trial.went_on_unseen:

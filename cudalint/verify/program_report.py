@@ -174,7 +174,7 @@ def _line(trial: Trial, name: str, row: int) -> str:
 def _short(name: str) -> str:
     try:
         relative = os.path.relpath(name)
-    except ValueError:
+    except (ValueError, OSError):  # on another drive; where the program has removed the folder that it began in
         return name
     return name if relative.startswith("..") else relative
 

@@ -49,6 +49,8 @@ _LONGEST_TEMPORARY = 50
 _TICK = 0.02
 # Signals that ask a process to end.
 _ENDING = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL, signal.SIGTERM})
+# Notes of the probe, whole ones: a kill may cut one short, and a program may write what it likes among them.
+_NOTE = re.compile(r"(?:python|forked|stayed) \d+|(?:ended|told) \d+ -?\d+|replaced \d+ .+|event \(.+\)")
 # Colours, which users and CI services can ask for also where no terminal is.
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -77,8 +79,9 @@ class Limits:
 class Run:
     """What came of a program.
 
-    ``end`` is ended, time, rest, memory, cancelled or lost (the supervisor itself was killed). ``deaths`` are the
-    processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it shows nothing.
+    ``end`` is ended, time, rest, memory, cancelled or lost (the supervisor itself was killed, or told to end).
+    ``deaths`` are the processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it
+    shows nothing.
     ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``rested``
     says of each for how many seconds it had used no processor when it was last seen; ``footprints`` say who used
     which GPU.
@@ -197,8 +200,9 @@ class Runner:
 
     def _result(self, folder: Path) -> Run:
         run = _read(folder)
-        if run.end == "lost" and self._stopped:
-            run = replace(run, end="cancelled")
+        if run.end in ("lost", "cancelled"):
+            # Who was told to end though nobody here said so was told by the program.
+            run = replace(run, end="cancelled" if self._stopped else "lost")
         born = {int(line.split()[1]) for line in run.journal if line.startswith(("python ", "forked "))}
         where = self._surroundings
         return replace(run, spoiled=where.leave(folder), footprints=where.used(folder, born))
@@ -227,7 +231,7 @@ class Runner:
             )
             self._running.add(supervisor)
         try:
-            supervisor.wait()
+            _wait(supervisor)
         except KeyboardInterrupt:
             self.stop()
             raise
@@ -236,6 +240,20 @@ class Runner:
                 self._running.discard(supervisor)
             if not (folder / "report.json").exists():
                 _end_marked(folder)
+
+
+def _wait(supervisor: subprocess.Popen[bytes]) -> None:
+    """Until it has ended. A program may stop it, and none of its limits would hold then: it is told to go on."""
+    while supervisor.returncode is None:
+        try:
+            found = os.waitid(os.P_PID, supervisor.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT)
+        except ChildProcessError:  # another thread has asked how it ended
+            break
+        if found is None or found.si_code != os.CLD_STOPPED:
+            break
+        os.waitid(os.P_PID, supervisor.pid, os.WSTOPPED | os.WNOHANG)
+        supervisor.send_signal(signal.SIGCONT)
+    supervisor.wait()
 
 
 def _kill_below(supervisors: Iterable[subprocess.Popen[bytes]]) -> None:
@@ -309,7 +327,8 @@ def _read(folder: Path) -> Run:
     texts = ((folder / name).read_text("utf-8", "replace") for name in ("stdout", "stderr"))
     stdout, stderr = (_COLOUR.sub("", text) for text in texts)
     journal_path = folder / "journal"
-    journal = tuple(journal_path.read_text("utf-8", "replace").splitlines()) if journal_path.exists() else ()
+    noted = journal_path.read_text("utf-8", "replace").split("\n") if journal_path.exists() else ()
+    journal = tuple(filter(_NOTE.fullmatch, noted))
     reaped = {int(pid): int(code) for pid, code in report["deaths"].items()}
     return Run(
         end=report["end"],

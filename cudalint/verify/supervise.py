@@ -213,9 +213,9 @@ class Program:
 
 
 def _become(command: "list[str]", outputs: "list[int]") -> NoReturn:
-    """In the child: lead a session of its own and be the program."""
+    """In the child: lead a group of its own, as a shell has it, and be the program."""
     try:
-        os.setsid()
+        os.setpgid(0, 0)  # who leads a session could not make itself a group any more
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGPIPE):
             signal.signal(number, signal.SIG_DFL)
         os.dup2(outputs[0], 1)

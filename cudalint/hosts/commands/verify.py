@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import signal
 import sys
 import threading
@@ -15,6 +16,7 @@ import click
 
 from cudalint import config
 from cudalint.config import ConfigError
+from cudalint.discovery import NotFound
 from cudalint.hosts.commands.own_programs import own_program, own_programs
 from cudalint.hosts.commands.words import require_format, split
 from cudalint.hosts.inputs import require
@@ -218,6 +220,9 @@ def _verify_fixtures(paths: tuple[str, ...], options: _VerifyOptions) -> int:
     from cudalint import verify as verification
 
     options.refuse(("--limit",), "is for a program of your own; --limit-scale stretches the limits of fixtures")
+    for path in paths:
+        if not os.path.exists(path):  # also a link that leads back to itself
+            raise NotFound(path)
     return verification.verify(
         paths,
         output_format=verification.Format(options.output_format),

@@ -5,18 +5,23 @@ Rows of code have other numbers only where a repair adds rows or takes some away
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.heap import Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.inheritance.own_paths import leads_to, said
+from cudalint.machine.inheritance.process_effects import shown, takes_from_folder
 from cudalint.machine.inheritance.producers import Producers
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
 
 # What is known of files, whatever they are asked for by.
 _OF_FILES = ("opens-file", "reads-file", "changes-file")
+# What starts other programs, which look at what they please; by these words git tells of changed files.
+_STARTS = frozenset({"fresh-process", "becomes-program"})
+_OF_CHANGES = frozenset({"diff", "status", "--dirty", "stash", "describe"})
 # What frames, tracebacks and code say of the rows that they come from, and what of their text.
 _ROWS = frozenset({"f_lineno", "tb_lineno", "co_firstlineno"})
 _CODE = frozenset(
@@ -48,11 +53,15 @@ class Texts(Producers):
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
             case Unknown(sym=(owner, ".", str(name))):
-                self._looks_at_text(f"?.{name}", Unknown(owner), given.args, given)
+                self._looks_at_text(self._method(owner, name), Unknown(owner), given.args, given)
         return super()._call_atom(atom, given)
 
-    def _keeps_file(self, path: str) -> bool:
-        return self.library.traits.has(path, "keeps-file")
+    def _method(self, owner: Hashable, name: str) -> str:
+        """A method by its class, where models say that one of it does something to files."""
+        match owner:
+            case ("call", *_, str(made)) if any(self.library.traits.has(f"{made}.{name}", kind) for kind in _OF_FILES):
+                return f"{made}.{name}"
+        return f"?.{name}"
 
     def _looks_at_text(self, path: str, receiver: Atom | None, values: Iterable[Value], given: Call | Given) -> None:
         traits = self.library.traits
@@ -60,23 +69,52 @@ class Texts(Producers):
         texts = [text for text in map(constant, values) if isinstance(text, str)]
         if any(mark in text for text in texts for mark in _ROW_IN_FORMATS):
             self._is_seen(Why.ROWS, given.site)
-        if traits.has(path, "shows-own-text"):
+        if traits.has(path, "shows-own-text") or any(map(_is_code, (atom for value in values for atom in value))):
             self._is_seen(Why.TEXT, given.site)
         if traits.has(path, "shows-rows") or (path.startswith("traceback.print") and "file" in given.kwargs):
             self._is_seen(Why.ROWS, given.site)
-        if any(map(self._names_own_text, texts)) and (_seeks(path) or any(traits.has(path, k) for k in _OF_FILES)):
+        if _seeks(path) and any(text.endswith(".py") and "*" in text.rpartition("/")[2] for text in texts):
             self._is_seen(Why.TEXT, given.site, f"{shown(path)}()")
         atoms = (*(a for value in values for a in value), *(() if receiver is None else (receiver,)))
-        if any(traits.has(path, kind) for kind in _OF_FILES) and any(map(self._is_own_file, atoms)):
+        if self._starts_program(path):
+            is_seen = any(self._asks_for_own(words) for words in _commands(values, given.state))
+        else:
+            is_seen = any(map(self._is_own_file, atoms)) and self._may_look_into(path)
+        if is_seen:
             self._is_seen(Why.TEXT, given.site, f"{shown(path)}()")
 
-    def _names_own_text(self, text: str) -> bool:
-        """Whether a name, or a pattern of names, is that of the main module's file."""
-        name = text.rpartition("/")[2]
-        return name.endswith(".py") and ("*" in name or name == f"{self.main.rpartition('.')[2]}.py")
+    @property
+    def _file(self) -> str:
+        """The name of the main module's file."""
+        return f"{self.main.rpartition('.')[2]}.py"
 
     def _is_own_file(self, atom: Atom) -> bool:
-        return isinstance(atom, Unknown) and _is_own_file(atom.sym, self._keeps_file)
+        """Whether something is the path of the main module's file; not of its folder, nor of a file beside it."""
+        text = said(atom, self._file)
+        return text is not None and leads_to(text, self._file)
+
+    def _may_look_into(self, path: str) -> bool:
+        """Whether a function may read a file that it is given; who only computes paths, or shows them, does not."""
+        if any(self.library.traits.has(path, kind) for kind in _OF_FILES):
+            return True
+        effect = self.library.process_effect(path)
+        if effect is None:
+            return not path.startswith("builtins.")
+        return effect.gives != "value" and not path.startswith("?.") and takes_from_folder(path)
+
+    def _starts_program(self, path: str) -> bool:
+        spec = self.library.function(path)
+        return (spec is not None and spec["does"] in _STARTS) or path.startswith(("subprocess.", "os.popen", "os.exec"))
+
+    def _asks_for_own(self, words: list[Atom]) -> bool:
+        """Whether a command looks at the text of this program, or at what was changed; not one that only runs it."""
+        if len(words) > 1 and words[0] == Lib("sys.executable") and self._is_own_file(words[1]):
+            words = words[2:]
+        texts = [text for word in words if (text := said(word, self._file)) is not None]
+        parts = {part.strip("'\"();&|<>") for text in texts for part in text.split()}
+        if "git" in parts and parts & _OF_CHANGES:
+            return True
+        return any(leads_to(part, self._file) or part.endswith("*.py") for part in parts)
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         is_told = name in _PLAIN_ROWS | _PLAIN_CODE and isinstance(atom, Unknown) and _tells_places(atom.sym)
@@ -95,17 +133,22 @@ def _seeks(path: str) -> bool:
     return path.rpartition(".")[2] in ("glob", "iglob", "rglob")
 
 
-def _is_own_file(sym: Hashable, keeps: Callable[[str], bool]) -> bool:
-    """Whether something is the file of a module of the program, by whatever path; not its folder, nor one beside it."""
-    match sym:
-        case ("__file__", _) | (_, ".", "co_filename") | (Lib(path="sys.argv"), "[]", (Const(value=0),)):
+def _is_code(atom: Atom) -> bool:
+    """Whether something is what a function was compiled to."""
+    match atom:
+        case Unknown(sym=("object", _, "__code__") | (_, ".", "__code__")):
             return True
-        case ("follows", str(path), tuple(values)):
-            parts = (atom for value in values for atom in (value if isinstance(value, tuple) else (value,)))
-            return keeps(path) and any(isinstance(part, Unknown) and _is_own_file(part.sym, keeps) for part in parts)
-        case ("follows", (inner, ".", str(name))):
-            return keeps(f"?.{name}") and _is_own_file(inner, keeps)
     return False
+
+
+def _commands(values: Iterable[Value], state: State) -> Iterator[list[Atom]]:
+    """The words of commands, where they are lists; a text is one word."""
+    for atom in (atom for value in values for atom in value):
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Sequence) and found.items is not None:
+            yield [word for item in found.items for word in item]
+        else:
+            yield [atom]
 
 
 def _tells_places(part: Hashable) -> bool:

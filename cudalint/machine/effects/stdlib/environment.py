@@ -255,7 +255,7 @@ def environ_preset(machine: Machine, call: Call) -> Results:
 def environ_from_file(machine: Machine, call: Call) -> Results:
     """``load_dotenv()``: the variables that a file of the project sets, unless they are set already."""
     state, given = call.state, call.get("path")
-    place = _nearest(machine, call) if given in (None, NONE) else paths.located(given or (), machine.library)
+    place = _nearest(machine, call) if given in (None, NONE) else paths.located(given or ())
     text = None if place is None else settings.text_at(machine, place)
     overrides = call.get("override") == TRUE
     for name, value in ({} if text is None else texts.read("env", text)).items():

@@ -84,16 +84,16 @@ def method(machine: Machine, call: Call) -> Value | None:
         return _opened(machine, call, (owner,), call.args)
     if name in _IS_THERE:
         return _is_there(machine, call, (owner,))
-    if name == "?.write_text" and (place := paths.of_symbol(owner.sym, machine.library)) is not None:
+    if name == "?.write_text" and (place := paths.of_symbol(owner.sym)) is not None:
         machine.written.add(place)
     last = name.removeprefix("?.")
-    if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym, machine.library) is not None:
+    if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym) is not None:
         return unknown("follows", (owner.sym, ".", last), *call.args)
     return None
 
 
 def _opened(machine: Machine, call: Call, path: Value, rest: list[Value]) -> Value | None:
-    place = paths.located(path, machine.library)
+    place = paths.located(path)
     if place is None:
         return None
     mode = constant(call.kwargs.get("mode") or (rest[0] if rest else const("r")))
@@ -127,7 +127,7 @@ def _text_of(machine: Machine, value: Value) -> str | None:
 
 def _at(machine: Machine, path: Value) -> str | None:
     """The text of the file of settings that a path leads to."""
-    place = paths.located(path, machine.library)
+    place = paths.located(path)
     return None if place is None else text_at(machine, place)
 
 
