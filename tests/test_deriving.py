@@ -1009,3 +1009,34 @@ def test_what_a_known_model_says_more_of_is_left_to_it(run: Run, tmp_path: Path)
     done = run("model", str(package))
     assert "onnxruntime.InferenceSession" not in entries(done.stdout)
     assert "# - onnxruntime.InferenceSession: a known model says placed, of which nothing was seen" in done.stdout
+
+
+TRACKER = """\
+import torch
+
+
+class Tracker:
+    def __init__(self, age=3, embedder="mobilenet", gpu=True):
+        self.net = None
+        if embedder is not None:
+            self.net = torch.nn.Linear(2, 2).to("cuda" if gpu else "cpu")
+
+    def update(self, rows, embeds=None, frame=None):
+        if embeds is None and frame is None:
+            raise ValueError("either of them must be given")
+        return self.net(frame) if embeds is None else embeds
+
+    def draw(self, rows):
+        raise NotImplementedError
+"""
+
+
+def test_parts_that_are_not_asked_for_and_defaults_that_are_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "tracker.py").write_text(TRACKER)
+    done = run("model", str(tmp_path / "tracker.py"))
+    said = entries(done.stdout)
+    made = said["tracker.Tracker"]
+    assert (made["does"], made["when"], made["idle"]) == ("placed", {"gpu": [True]}, {"embedder": [False]})
+    assert not {"tracker.Tracker.update", "tracker.Tracker.draw"} & said.keys()
+    assert "# - tracker.Tracker.update: may use what its instance holds on the GPU" in done.stdout
+    assert "# - tracker.Tracker.draw: may use what its instance holds on the GPU" in done.stdout

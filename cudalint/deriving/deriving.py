@@ -295,12 +295,12 @@ class _Deriver:
         typed = self._type_name(None if kind is None else kind[0])
         if kind is not None and kind[1] and typed and initialises:
             default = () if when else (("default-gpu", True),)
-            return ("does", "placed"), ("type", typed), *framework, *when, *default
+            return ("does", "placed"), ("type", typed), *framework, *when, *chosen.idle, *default
         level: tuple[tuple[str, Setting], ...] = (("gpu", _LEVELS[chosen.shown.least]),)
         context: tuple[tuple[str, Setting], ...] = (("context", True),) if chosen.shown.opens_context else ()
         returns = f"thing:{typed}" if typed else simple(chosen.trial)
         gives: tuple[tuple[str, Setting], ...] = (("returns", returns),) if returns else ()
-        return ("does", "gpu"), *level, *framework, *context, *when, *gives
+        return ("does", "gpu"), *level, *framework, *context, *when, *chosen.idle, *gives
 
     def _type_name(self, kind: Class | str | None) -> str:
         """What a class of the package is called in the model; a library's type as it is."""
@@ -426,7 +426,8 @@ class _Deriver:
             return spoken[-1].settings
         if fails and fails <= NEEDS_CUDA:
             return ("does", "gpu"), ("gpu", "touch"), _LEAVES
-        if holds and may_fail(forked):
+        plain = subject.run({})
+        if holds and (may_fail(forked) or plain is None or not plain.ends):
             self._undecided.add(name)
             self.unknown.append(f"{name}: may use what its instance holds on the GPU")
         return None

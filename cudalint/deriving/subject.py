@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cudalint.deriving.trials import Trial, Trials, Where, parameters, positions
 from cudalint.ir import nodes as ir
-from cudalint.machine.values import Value
+from cudalint.machine.values import Value, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,20 @@ class Subject:
         return frozenset(param.name for param in self.params if param.default is not None)
 
     def run(self, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
-        """Call it; what is not given is its default, else unknown."""
-        return self._on(self.older, given, where)
+        """Call it; what is not given is its default, else unknown. Defaults that it refuses are unknown, too."""
+        return self._on(self.older, {**self._instead(given), **given}, where)
 
     def run_later(self, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
         """The same under the newer Python."""
-        return self._on(self.newer, given, where)
+        return self._on(self.newer, {**self._instead(given), **given}, where)
+
+    def _instead(self, given: Mapping[str, Value]) -> Mapping[str, Value]:
+        """What is given in place of the defaults, where no way through a call that leaves all to them comes back."""
+        loosely = {name: unknown("derived", name) for name in self.defaults if name not in given}
+        if not loosely or self.makes is not None:
+            return {}
+        plain = self._on(self.older, {}, Where.FRESH)
+        return {} if plain is None or plain.ends or plain.cut else loosely
 
     def _on(self, trials: Trials, given: Mapping[str, Value], where: Where) -> Trial | None:
         key = (trials.host, tuple(sorted(given.items())), where, self.makes is not None and bool(given))
