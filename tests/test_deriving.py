@@ -1040,3 +1040,31 @@ def test_parts_that_are_not_asked_for_and_defaults_that_are_refused(run: Run, tm
     assert not {"tracker.Tracker.update", "tracker.Tracker.draw"} & said.keys()
     assert "# - tracker.Tracker.update: may use what its instance holds on the GPU" in done.stdout
     assert "# - tracker.Tracker.draw: may use what its instance holds on the GPU" in done.stdout
+
+
+PROPERTIES = """\
+from functools import cached_property
+
+import torch
+
+
+class Engine:
+    @property
+    def device(self):
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+    @cached_property
+    def net(self):
+        return torch.nn.Linear(2, 2).cuda()
+
+    def run(self):
+        return self.net(torch.zeros(2).cuda())
+"""
+
+
+def test_properties_are_read_and_not_called(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "propped.py").write_text(PROPERTIES)
+    said = entries(run("model", str(tmp_path / "propped.py")).stdout)
+    assert said["propped.Engine.device.__get__"]["gpu"] == "query"
+    assert (said["propped.Engine.net.__get__"]["does"], said["propped.Engine.run"]["does"]) == ("placed", "tensor")
+    assert not {"propped.Engine.device", "propped.Engine.net"} & said.keys()

@@ -16,7 +16,7 @@ class Subject:
 
     ``older`` and ``newer`` run it under Python before and after 3.14, whose default start methods differ. ``function``
     is where its parameters stand; None for a class without an ``__init__`` of its own. ``makes``: what is given goes to
-    that function, which makes the instance whose method is called.
+    that function, which makes the instance whose method is called. ``reads``: the method is a property.
     """
 
     older: Trials
@@ -26,6 +26,7 @@ class Subject:
     function: ir.Function | None
     method: str = ""
     makes: ir.Function | None = None
+    reads: bool = False
     _known: dict[object, Trial | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -80,8 +81,8 @@ class Subject:
 
     def _called(self, trials: Trials, given: Mapping[str, Value], where: Where) -> Trial | None:
         if self.makes is not None:
-            return trials.method(self.module, self.name, self.method, {}, where, given)
+            return trials.method(self.module, self.name, self.method, {}, where, given, self.reads)
         if self.method:
-            return trials.method(self.module, self.name, self.method, given, where)
+            return trials.method(self.module, self.name, self.method, given, where, reads=self.reads)
         is_class = self.function is None or "." in self.function.qualname
         return trials.call(self.module, self.name, given, where, is_class)
