@@ -1068,3 +1068,23 @@ def test_properties_are_read_and_not_called(run: Run, tmp_path: Path) -> None:
     assert said["propped.Engine.device.__get__"]["gpu"] == "query"
     assert (said["propped.Engine.net.__get__"]["does"], said["propped.Engine.run"]["does"]) == ("placed", "tensor")
     assert not {"propped.Engine.device", "propped.Engine.net"} & said.keys()
+
+
+TRAINED = """\
+from transformers import Trainer, TrainingArguments
+
+
+class Analyzer:
+    def __init__(self, model):
+        self.trainer = Trainer(model=model, args=TrainingArguments(output_dir="."))
+
+    def name(self):
+        return "analyzer"
+"""
+
+
+def test_what_making_an_instance_chose_is_not_its_methods(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "analyzing.py").write_text(TRAINED)
+    said = entries(run("model", str(tmp_path / "analyzing.py")).stdout)
+    assert said["analyzing.Analyzer"]["does"] == "group.select"
+    assert "analyzing.Analyzer.name" not in said

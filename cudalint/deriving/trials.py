@@ -168,9 +168,7 @@ class Trials:
         return (machine, *found[0]) if found else (machine, state, ())
 
     def methods(self, machine: Machine, state: State, cls: Ref) -> Iterator[tuple[str, ir.Function, bool]]:
-        """The functions that a class and its bases in the package define, the nearest first; whether it is a property.
-
-        """
+        """The functions that a class and its bases in the package define, the nearest first; whether it is a property."""
         for entry in machine.mro(cls, state):
             scope = state.get(entry.scope) if isinstance(entry, Class) else None
             for name, value in scope.variables.items() if isinstance(scope, Scope) else ():
@@ -259,8 +257,9 @@ def placed_in(machine: Machine, state: State, process: Process, where: Where, si
 
 
 def _unused(process: Process) -> Process:
-    """The process without what its imports did to CUDA."""
-    return replace(process, driver=None, initialised=(), asked_by=frozenset(), contexts=frozenset(), allocated=None)
+    """The process without what its imports, or making an instance, did to CUDA and chose."""
+    fresh = replace(process, driver=None, initialised=(), asked_by=frozenset(), contexts=frozenset(), allocated=None)
+    return replace(fresh, selected=(), group=None)
 
 
 def parameters(function: ir.Function, *, bound: bool) -> list[ir.Param]:
