@@ -1088,3 +1088,24 @@ def test_what_making_an_instance_chose_is_not_its_methods(run: Run, tmp_path: Pa
     said = entries(run("model", str(tmp_path / "analyzing.py")).stdout)
     assert said["analyzing.Analyzer"]["does"] == "group.select"
     assert "analyzing.Analyzer.name" not in said
+
+
+HANDED_ON = """\
+from transformers import AutoModel
+
+
+class Forecaster:
+    @classmethod
+    def from_pretrained(cls, path, **kwargs):
+        return cls(AutoModel.from_pretrained(path, **kwargs))
+
+    def __init__(self, model):
+        self.model = model
+"""
+
+
+def test_a_device_is_handed_on_as_transformers_calls_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "forecasting.py").write_text(HANDED_ON)
+    said = entries(run("model", str(tmp_path / "forecasting.py")).stdout)
+    made = said["forecasting.Forecaster.from_pretrained"]
+    assert (made["does"], made["device"]) == ("placed", "device_map")

@@ -13,6 +13,8 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.values import FALSE, NONE, TRUE, Value, const
 
 _MOST_PARAMETERS = 12
+# What chooses a device where arguments are handed on: as transformers calls it, and as most do.
+_HANDED_ON = ("device_map", "device")
 _SOUNDS = re.compile(r"device|cuda|gpu", re.IGNORECASE)
 
 
@@ -88,7 +90,8 @@ def _ways(subject: Subject, name: str) -> list[tuple[Value, Value, tuple[tuple[s
 def suggestive(subject: Subject) -> list[str]:
     """The parameters that may choose a device, by how they are called or by their default; one may be handed on."""
     named = [param.name for param in subject.params if _could_choose(param)]
-    return [*named, "device"] if subject.takes_more and "device" not in named else named
+    handed_on = _HANDED_ON if subject.takes_more else ()
+    return [*named, *(name for name in handed_on if name not in named)]
 
 
 def _could_choose(param: ir.Param) -> bool:
