@@ -1009,3 +1009,103 @@ def test_what_a_known_model_says_more_of_is_left_to_it(run: Run, tmp_path: Path)
     done = run("model", str(package))
     assert "onnxruntime.InferenceSession" not in entries(done.stdout)
     assert "# - onnxruntime.InferenceSession: a known model says placed, of which nothing was seen" in done.stdout
+
+
+TRACKER = """\
+import torch
+
+
+class Tracker:
+    def __init__(self, age=3, embedder="mobilenet", gpu=True):
+        self.net = None
+        if embedder is not None:
+            self.net = torch.nn.Linear(2, 2).to("cuda" if gpu else "cpu")
+
+    def update(self, rows, embeds=None, frame=None):
+        if embeds is None and frame is None:
+            raise ValueError("either of them must be given")
+        return self.net(frame) if embeds is None else embeds
+
+    def draw(self, rows):
+        raise NotImplementedError
+"""
+
+
+def test_parts_that_are_not_asked_for_and_defaults_that_are_refused(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "tracker.py").write_text(TRACKER)
+    done = run("model", str(tmp_path / "tracker.py"))
+    said = entries(done.stdout)
+    made = said["tracker.Tracker"]
+    assert (made["does"], made["when"], made["idle"]) == ("placed", {"gpu": [True]}, {"embedder": [False]})
+    assert not {"tracker.Tracker.update", "tracker.Tracker.draw"} & said.keys()
+    assert "# - tracker.Tracker.update: may use what its instance holds on the GPU" in done.stdout
+    assert "# - tracker.Tracker.draw: may use what its instance holds on the GPU" in done.stdout
+
+
+PROPERTIES = """\
+from functools import cached_property
+
+import torch
+
+
+class Engine:
+    @property
+    def device(self):
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+    @cached_property
+    def net(self):
+        return torch.nn.Linear(2, 2).cuda()
+
+    def run(self):
+        return self.net(torch.zeros(2).cuda())
+"""
+
+
+def test_properties_are_read_and_not_called(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "propped.py").write_text(PROPERTIES)
+    said = entries(run("model", str(tmp_path / "propped.py")).stdout)
+    assert said["propped.Engine.device.__get__"]["gpu"] == "query"
+    assert (said["propped.Engine.net.__get__"]["does"], said["propped.Engine.run"]["does"]) == ("placed", "tensor")
+    assert not {"propped.Engine.device", "propped.Engine.net"} & said.keys()
+
+
+TRAINED = """\
+from transformers import Trainer, TrainingArguments
+
+
+class Analyzer:
+    def __init__(self, model):
+        self.trainer = Trainer(model=model, args=TrainingArguments(output_dir="."))
+
+    def name(self):
+        return "analyzer"
+"""
+
+
+def test_what_making_an_instance_chose_is_not_its_methods(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "analyzing.py").write_text(TRAINED)
+    said = entries(run("model", str(tmp_path / "analyzing.py")).stdout)
+    assert said["analyzing.Analyzer"]["does"] == "group.select"
+    assert "analyzing.Analyzer.name" not in said
+
+
+HANDED_ON = """\
+from transformers import AutoModel
+
+
+class Forecaster:
+    @classmethod
+    def from_pretrained(cls, path, **kwargs):
+        return cls(AutoModel.from_pretrained(path, **kwargs))
+
+    def __init__(self, model):
+        self.model = model
+"""
+
+
+def test_a_device_is_handed_on_as_transformers_calls_it(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "forecasting.py").write_text(HANDED_ON)
+    said = entries(run("model", str(tmp_path / "forecasting.py")).stdout)
+    made = said["forecasting.Forecaster.from_pretrained"]
+    assert (made["does"], made["device"]) == ("placed", "device_map")

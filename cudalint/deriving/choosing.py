@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudalint.deriving.effects import Level, Shown, shown
 from cudalint.deriving.entry import Setting
 from cudalint.deriving.subject import Subject
 from cudalint.deriving.trials import Trial
 from cudalint.ir import nodes as ir
-from cudalint.machine.values import FALSE, TRUE, Value, const
+from cudalint.machine.values import FALSE, NONE, TRUE, Value, const
 
 _MOST_PARAMETERS = 12
+# What chooses a device where arguments are handed on: as transformers calls it, and as most do.
+_HANDED_ON = ("device_map", "device")
 _SOUNDS = re.compile(r"device|cuda|gpu", re.IGNORECASE)
 
 
@@ -21,12 +23,14 @@ class Choice:
     """What decides whether a call uses the GPU, and a trial in which it does.
 
     ``settings`` are what a model says of it; none where each call does. ``beside`` is what it does in any case.
+    ``idle`` are other arguments that keep it from the GPU.
     """
 
     settings: tuple[tuple[str, Setting], ...]
     trial: Trial
     shown: Shown
     beside: Level = Level.NONE
+    idle: tuple[tuple[str, Setting], ...] = ()
 
     @property
     def conditional(self) -> bool:
@@ -45,8 +49,23 @@ def choice(subject: Subject, plain: Trial) -> Choice | None:
         for off, on, settings in _ways(subject, name):
             found = _decided(subject, plain, always, name, off, on, settings)
             if found is not None:
-                return found
-    return Choice((), plain, always) if always.least > Level.NONE else None
+                return replace(found, idle=_idle(subject, found, name))
+    return Choice((), plain, always, idle=_idle(subject, None, "")) if always.least > Level.NONE else None
+
+
+def _idle(subject: Subject, found: Choice | None, name: str) -> tuple[tuple[str, Setting], ...]:
+    """The other arguments without which a call does without the GPU: parts that it makes unless it is told not to."""
+    if found is not None and ("default-gpu", True) not in found.settings:
+        return ()
+    without: dict[str, Setting] = {}
+    for param in subject.params[: _MOST_PARAMETERS + 4]:
+        default = param.default.value if isinstance(param.default, ir.Const) else None
+        if param.name == name or not (default is True or (isinstance(default, str) and default)):
+            continue
+        trial = subject.run({param.name: FALSE if default is True else NONE})
+        if trial is not None and trial.ends and not trial.cut and shown(trial).most is Level.NONE:
+            without[param.name] = [False]
+    return (("idle", without),) if without else ()
 
 
 def _ways(subject: Subject, name: str) -> list[tuple[Value, Value, tuple[tuple[str, Setting], ...]]]:
@@ -71,7 +90,8 @@ def _ways(subject: Subject, name: str) -> list[tuple[Value, Value, tuple[tuple[s
 def suggestive(subject: Subject) -> list[str]:
     """The parameters that may choose a device, by how they are called or by their default; one may be handed on."""
     named = [param.name for param in subject.params if _could_choose(param)]
-    return [*named, "device"] if subject.takes_more and "device" not in named else named
+    handed_on = _HANDED_ON if subject.takes_more else ()
+    return [*named, *(name for name in handed_on if name not in named)]
 
 
 def _could_choose(param: ir.Param) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from cudalint.deriving.choosing import Choice, choice, suggestive
@@ -171,8 +171,10 @@ class _Deriver:
             return True
         return any(self.files.facts(n).may_launch for n in (module, *self.files.reach(module)))
 
-    def _subject(self, definition: Definition, function: ir.Function | None, method: str = "") -> Subject:
-        return Subject(self._older, self._newer, definition.module, definition.name, function, method)
+    def _subject(
+        self, definition: Definition, function: ir.Function | None, method: str = "", reads: bool = False
+    ) -> Subject:
+        return Subject(self._older, self._newer, definition.module, definition.name, function, method, reads=reads)
 
     # -- imports ---------------------------------------------------------------------------------
 
@@ -295,12 +297,12 @@ class _Deriver:
         typed = self._type_name(None if kind is None else kind[0])
         if kind is not None and kind[1] and typed and initialises:
             default = () if when else (("default-gpu", True),)
-            return ("does", "placed"), ("type", typed), *framework, *when, *default
+            return ("does", "placed"), ("type", typed), *framework, *when, *chosen.idle, *default
         level: tuple[tuple[str, Setting], ...] = (("gpu", _LEVELS[chosen.shown.least]),)
         context: tuple[tuple[str, Setting], ...] = (("context", True),) if chosen.shown.opens_context else ()
         returns = f"thing:{typed}" if typed else simple(chosen.trial)
         gives: tuple[tuple[str, Setting], ...] = (("returns", returns),) if returns else ()
-        return ("does", "gpu"), *level, *framework, *context, *when, *gives
+        return ("does", "gpu"), *level, *framework, *context, *when, *chosen.idle, *gives
 
     def _type_name(self, kind: Class | str | None) -> str:
         """What a class of the package is called in the model; a library's type as it is."""
@@ -316,7 +318,7 @@ class _Deriver:
         methods = self._methods(definition)
         if methods is None:
             return
-        base, found = methods
+        base, found, properties = methods
         subject = self._subject(definition, found.get("__init__"))
         is_module = base is not None and self.library.is_a(base, _MODULE)
         plain = subject.run({})
@@ -335,7 +337,7 @@ class _Deriver:
         if offered and (plain is None or plain.cut):
             offered = {}
             self.unknown.append(f"{name}: what its methods do, as making it is not followed to its end")
-        tried = self._each_tried(definition, name, offered, subject, holds)
+        tried = self._each_tried(definition, name, offered, properties, subject, holds)
         spoken = {m: settings for m, settings in tried.items() if settings is not None}
         remembered = [settings for settings in spoken.values() if settings[0] == ("does", "estimator.fit")]
         asks = dict(self.entries[-1].settings) if said else {}
@@ -360,8 +362,8 @@ class _Deriver:
             # What no model names of an object on the GPU is taken to read it.
             self._add(tuple(silent), (("does", "nothing"), _LEAVES))
 
-    def _methods(self, definition: Definition) -> tuple[str | None, dict[str, ir.Function]] | None:
-        """The library's class that a class derives from, and its methods, those of its bases in the package too."""
+    def _methods(self, definition: Definition) -> tuple[str | None, dict[str, ir.Function], set[str]] | None:
+        """The library's class that a class derives from, its methods with those of its bases, which are properties."""
         begun = self._older.imported(definition.module)
         if not begun:
             return None
@@ -370,9 +372,12 @@ class _Deriver:
         if not isinstance(ref, Ref) or not isinstance(state.get(ref), Class):
             return None
         found: dict[str, ir.Function] = {}
-        for closure_name, function in self._older.methods(machine, state, ref):
+        properties: set[str] = set()
+        for closure_name, function, is_property in self._older.methods(machine, state, ref):
+            if is_property and closure_name not in found:
+                properties.add(closure_name)
             found.setdefault(closure_name, function)
-        return machine.library_base(ref, state), found
+        return machine.library_base(ref, state), found, properties
 
     def _is_launcher(self, base: str) -> bool:
         spec = self.library.function(base)
@@ -386,18 +391,25 @@ class _Deriver:
             self.aliases[name] = base
 
     def _each_tried(
-        self, definition: Definition, name: str, offered: Mapping[str, ir.Function], making: Subject, holds: bool
+        self,
+        definition: Definition,
+        name: str,
+        offered: Mapping[str, ir.Function],
+        properties: Container[str],
+        making: Subject,
+        holds: bool,
     ) -> dict[str, tuple[tuple[str, Setting], ...] | None]:
         """What methods do; where the steps run out, those that are left are unknown."""
         tried: dict[str, tuple[tuple[str, Setting], ...] | None] = {}
         for method, function in offered.items():
             before, self.entries = self.entries, []
             try:
-                subject = self._subject(definition, function, method)
-                tried[method] = self._method(subject, f"{name}.{method}", making, holds)
+                subject = self._subject(definition, function, method, method in properties)
+                called = f"{method}.__get__" if method in properties else method
+                tried[called] = self._method(subject, f"{name}.{called}", making, holds)
             except OutOfSteps:
                 self.entries = []
-                left = [other for other in offered if other not in tried]
+                left = [other for other in offered if not {other, f"{other}.__get__"} & tried.keys()]
                 self.unknown.append(f"{name}: its methods {', '.join(left)}: more than is followed")
                 return tried
             finally:
@@ -426,7 +438,8 @@ class _Deriver:
             return spoken[-1].settings
         if fails and fails <= NEEDS_CUDA:
             return ("does", "gpu"), ("gpu", "touch"), _LEAVES
-        if holds and may_fail(forked):
+        plain = subject.run({})
+        if holds and (may_fail(forked) or plain is None or not plain.ends):
             self._undecided.add(name)
             self.unknown.append(f"{name}: may use what its instance holds on the GPU")
         return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cudalint.deriving.trials import Trial, Trials, Where, parameters, positions
 from cudalint.ir import nodes as ir
-from cudalint.machine.values import Value
+from cudalint.machine.values import Value, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Subject:
 
     ``older`` and ``newer`` run it under Python before and after 3.14, whose default start methods differ. ``function``
     is where its parameters stand; None for a class without an ``__init__`` of its own. ``makes``: what is given goes to
-    that function, which makes the instance whose method is called.
+    that function, which makes the instance whose method is called. ``reads``: the method is a property.
     """
 
     older: Trials
@@ -26,6 +26,7 @@ class Subject:
     function: ir.Function | None
     method: str = ""
     makes: ir.Function | None = None
+    reads: bool = False
     _known: dict[object, Trial | None] = field(default_factory=dict, repr=False)
 
     @property
@@ -57,12 +58,20 @@ class Subject:
         return frozenset(param.name for param in self.params if param.default is not None)
 
     def run(self, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
-        """Call it; what is not given is its default, else unknown."""
-        return self._on(self.older, given, where)
+        """Call it; what is not given is its default, else unknown. Defaults that it refuses are unknown, too."""
+        return self._on(self.older, {**self._instead(given), **given}, where)
 
     def run_later(self, given: Mapping[str, Value], where: Where = Where.FRESH) -> Trial | None:
         """The same under the newer Python."""
-        return self._on(self.newer, given, where)
+        return self._on(self.newer, {**self._instead(given), **given}, where)
+
+    def _instead(self, given: Mapping[str, Value]) -> Mapping[str, Value]:
+        """What is given in place of the defaults, where no way through a call that leaves all to them comes back."""
+        loosely = {name: unknown("derived", name) for name in self.defaults if name not in given}
+        if not loosely or self.makes is not None:
+            return {}
+        plain = self._on(self.older, {}, Where.FRESH)
+        return {} if plain is None or plain.ends or plain.cut else loosely
 
     def _on(self, trials: Trials, given: Mapping[str, Value], where: Where) -> Trial | None:
         key = (trials.host, tuple(sorted(given.items())), where, self.makes is not None and bool(given))
@@ -72,8 +81,8 @@ class Subject:
 
     def _called(self, trials: Trials, given: Mapping[str, Value], where: Where) -> Trial | None:
         if self.makes is not None:
-            return trials.method(self.module, self.name, self.method, {}, where, given)
+            return trials.method(self.module, self.name, self.method, {}, where, given, self.reads)
         if self.method:
-            return trials.method(self.module, self.name, self.method, given, where)
+            return trials.method(self.module, self.name, self.method, given, where, reads=self.reads)
         is_class = self.function is None or "." in self.function.qualname
         return trials.call(self.module, self.name, given, where, is_class)

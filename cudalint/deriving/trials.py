@@ -127,8 +127,9 @@ class Trials:
         given: Mapping[str, Value],
         where: Where = Where.FRESH,
         made_with: Mapping[str, Value] | None = None,
+        reads: bool = False,
     ) -> Trial | None:
-        """Make an instance of a class, by default with unknown arguments, and call a method of it."""
+        """Make an instance of a class, by default with unknown arguments, and call a method, or read a property."""
         made = self._instances(module, cls, made_with or {})
         machine, frame, site = self._machine(module), _top(module), Site(module, 0)
         if made is None:
@@ -138,8 +139,9 @@ class Trials:
         for before, instance in made:
             current = before.clone()
             current.process = placed_in(machine, current, _unused(current.process), where, site)
-            for after, method in machine.attribute(instance, name, current, frame, site):
-                results = machine.call_value(method, [], dict(given), after, frame, site)
+            for after, found in machine.attribute(instance, name, current, frame, site):
+                got: Results = [(after, found)]
+                results = got if reads else machine.call_value(found, [], dict(given), after, frame, site)
                 ends.extend(End(s, v) for s, v in machine.drained(results, frame))
         return Trial(tuple(ends), machine.record, machine)
 
@@ -165,14 +167,14 @@ class Trials:
         found = [] if value is None else machine.resolve_deferred(value, state, frame)
         return (machine, *found[0]) if found else (machine, state, ())
 
-    def methods(self, machine: Machine, state: State, cls: Ref) -> Iterator[tuple[str, ir.Function]]:
-        """The functions that a class and its bases in the package define, the nearest first."""
+    def methods(self, machine: Machine, state: State, cls: Ref) -> Iterator[tuple[str, ir.Function, bool]]:
+        """The functions that a class and its bases in the package define, the nearest first; whether it is a property."""
         for entry in machine.mro(cls, state):
             scope = state.get(entry.scope) if isinstance(entry, Class) else None
             for name, value in scope.variables.items() if isinstance(scope, Scope) else ():
                 closure = state.get(atom) if isinstance(atom := only(value), Ref) else None
                 if isinstance(closure, Closure):
-                    yield name, self._wrapped(closure)
+                    yield name, self._wrapped(closure), closure.kind in ("property", "cached")
 
     def _wrapped(self, closure: Closure) -> ir.Function:
         """The function that shows what a caller may give: the one that a decorator's function says that it wraps."""
@@ -255,8 +257,9 @@ def placed_in(machine: Machine, state: State, process: Process, where: Where, si
 
 
 def _unused(process: Process) -> Process:
-    """The process without what its imports did to CUDA."""
-    return replace(process, driver=None, initialised=(), asked_by=frozenset(), contexts=frozenset(), allocated=None)
+    """The process without what its imports, or making an instance, did to CUDA and chose."""
+    fresh = replace(process, driver=None, initialised=(), asked_by=frozenset(), contexts=frozenset(), allocated=None)
+    return replace(fresh, selected=(), group=None)
 
 
 def parameters(function: ir.Function, *, bound: bool) -> list[ir.Param]:

@@ -63,6 +63,7 @@ class Group:
     ``named``: the program said on which one.
     ``guess``: the barrier that had to guess the GPU, where the guess holds unless another GPU is chosen later.
     ``by_hand``: users number the ranks when they start them, one by one, on one machine or on several.
+    ``built``: the library whose own group it is, which communicates by NCCL where it was built so.
     """
 
     backend: str
@@ -75,6 +76,7 @@ class Group:
     named: bool = False
     guess: Chain | None = None
     by_hand: bool = False
+    built: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class Functions(Core):
         result: Results = []
         for current, function in self.eval(decorator, state, frame):
             atom = only(function)
-            kind = _METHOD_KINDS.get(atom.path) if isinstance(atom, Lib) else None
+            kind = _METHOD_KINDS.get(self.library.canonical(atom.path)) if isinstance(atom, Lib) else None
             closure = only(value)
             if kind is not None and isinstance(closure, Ref) and isinstance(found := current.get(closure), Closure):
                 current.store(closure, replace(found, kind=kind))

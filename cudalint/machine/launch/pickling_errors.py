@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import NAMESPACE, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
 from cudalint.machine.launch.crossing import (
@@ -21,6 +21,7 @@ from cudalint.machine.launch.crossing import (
     what_runs,
 )
 from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
+from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
@@ -99,7 +100,7 @@ def never_pickled(
     for atom in value:
         found = state.get(atom) if isinstance(atom, Ref) else None
         runs = what_runs(found, state)
-        what = runs or _of_its_process(machine, atom, found)
+        what = runs or _of_its_process(machine, atom, found, state)
         if what is not None:
             yield _Refused(what, sure, runs is not None)
         elif depth < _DEEPEST:
@@ -107,17 +108,27 @@ def never_pickled(
                 yield from never_pickled(machine, inner, state, sure, depth + 1)
 
 
-def _of_its_process(machine: Machine, atom: Atom, found: Object | None) -> str | None:
-    """What holds a lock, a file or another resource of its process."""
+def _of_its_process(machine: Machine, atom: Atom, found: Object | None, state: State) -> str | None:
+    """What holds a lock, a file or another resource of its process; modules belong to one, too."""
+    kinds: list[str] = []
     match atom, found:
+        case Lib(path=path), _:
+            return None if "." in path else f"the module {path}"
         case Unknown(sym=("call", _, _, _, str(path), *_)), _:
-            kind = path
+            kinds = [path]
+        case _, (LibraryObject(fields=fields) | Instance(attributes=fields)) if STARTED in fields:
+            return "a process that was started"
         case _, LibraryObject(type=kind):
-            pass
-        case _:
-            return None
+            kinds = [kind]
+        case _, Instance(cls=cls) if not pickles_itself(found, state):
+            kinds = [base for base in machine.mro(cls, state) if isinstance(base, str)]
+    kept = (kind for kind in kinds if kind not in _SENT and _stays(machine, kind))
+    return next((f"an object of {kind}" for kind in kept), None)
+
+
+def _stays(machine: Machine, kind: str) -> bool:
     effect = machine.library.process_effect(kind)
-    return None if effect is None or effect.pickles or kind in _SENT else f"an object of {kind}"
+    return effect is not None and not effect.pickles
 
 
 def _plainly_inside(machine: Machine, atom: Atom, found: Object | None, state: State) -> list[Value]:
@@ -131,6 +142,8 @@ def _plainly_inside(machine: Machine, atom: Atom, found: Object | None, state: S
             return [*(items or ()), element]
         case _, Dict(items=entries, element=element):
             return [*entries.values(), element]
+        case _, LibraryObject(type=kind, fields=fields) if kind == NAMESPACE:
+            return list(fields.values())
         case _, Instance(cls=cls, attributes=attributes) if not pickles_itself(found, state):
             bases = [base for base in machine.mro(cls, state) if isinstance(base, str)]
             plain = all(base.startswith(_PLAIN_BASES) for base in bases)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -13,6 +14,9 @@ from cudalint.machine.state import Method, Process
 from cudalint.machine.values import Lib, const, strings
 
 _CHOSEN = "VLLM_WORKER_MULTIPROC_METHOD"
+# What tells an engine that it is one of several, each with GPUs of its own.
+_ONE_OF_SEVERAL = ("VLLM_DP_RANK", "VLLM_DP_RANK_LOCAL")
+_CHOOSES = ("device", "base_gpu_id", "data_parallel_rank")
 
 
 def engine(machine: Machine, call: Call) -> Results:
@@ -25,7 +29,9 @@ def engine(machine: Machine, call: Call) -> Results:
     state = call.state
     what = f"{call.label}"
     if _stays_here(call):
-        return [(state, (state.new(("engine", call.site), LibraryObject(_type(call), {}, call.site)),))]
+        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", what, context=True)
+        made = LibraryObject(_type(call), {}, call.site)
+        return [] if after is None else [(after, (after.new(("engine", call.site), made),))]
     if bootstrapping(machine, call, what):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     if daemon_child(machine, call, what):
@@ -39,6 +45,9 @@ def engine(machine: Machine, call: Call) -> Results:
         spawn_unseen(machine, call, what, family="process", says=f"{what} starts its engine", label="engine")
     elif not call.text("method") and _forks(state.process) and _fork_unseen(machine, call, what):
         return []
+    told = any(state.process.environ(name) is not None for name in _ONE_OF_SEVERAL)
+    if not told and all(call.get(name) is None for name in _CHOOSES):
+        cuda.open_beside(machine, state, call.site, what)
     return [(state, (state.new(("engine", call.site), made),))]
 
 

@@ -6,15 +6,16 @@ from dataclasses import replace
 
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.heap import Generator, Instance, LibraryObject, Object
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of, task
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import State
-from cudalint.machine.values import EACH, NONE, Atom, Bound, Ref, Value, const, integer, unknown
+from cudalint.machine.values import EACH, NONE, Atom, Bound, Lib, Ref, Task, Value, const, integer, unknown
 
 _DATASET = "tensorflow.keras.utils.PyDataset"
+_IMAGES = "tensorflow.keras.preprocessing.image.ImageDataGenerator"
 
 
 def dataset(machine: Machine, call: Call) -> Results:
@@ -35,22 +36,33 @@ def fit(machine: Machine, call: Call) -> Results:
     data = call.get("x") or ()
     for atom in data:
         found = after.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Instance) and machine.library_base(found.cls, after) == _DATASET:
-            return _read(machine, call, after, atom, found)
+        item = None if found is None else _batch(machine, after, atom, found)
+        if item is not None and found is not None:
+            return _read(machine, call, after, atom, found, item)
     return [(after, unknown("history", call.site))]
 
 
-def _read(machine: Machine, call: Call, state: State, atom: Atom, found: Instance) -> Results:
+def _batch(machine: Machine, state: State, atom: Atom, found: Object) -> Task | None:
+    """What makes a batch: a method of a dataset, what images are prepared by, the next round of a generator."""
+    match found:
+        case Instance() if machine.library_base(found.cls, state) == _DATASET:
+            method = machine.user_method(found, "__getitem__", state)
+            return None if method is None else task((Bound(method, atom),), [EACH])
+        case LibraryObject(type=kind, fields=fields) if kind == _IMAGES:
+            prepares = fields.get("preprocessing_function", NONE)
+            return None if prepares == NONE else task(prepares, [EACH])
+        case Generator():
+            return task((Lib("builtins.next"),), [(atom,)])
+    return None
+
+
+def _read(machine: Machine, call: Call, state: State, atom: Atom, found: Object, item: Task) -> Results:
     """The batches: by a pool of the default start method, else here or in threads."""
-    method = machine.user_method(found, "__getitem__", state)
     history = unknown("history", call.site)
-    if method is None:
-        return [(state, history)]
-    item: Value = (Bound(method, atom),)
     processes = constant_bool(_option(call, found, "use_multiprocessing"), False)
     count = _option(call, found, "workers") or const(1)
     if processes is not True or integer(count) == 0:
-        done = machine.call_value(item, [EACH], {}, state, call.frame, call.site)
+        done = machine.call_value(item.function, [*item.args], {}, state, call.frame, call.site)
         return [(after, history) for after, _ in done]
     start = Start(
         launcher="keras.Model.fit",
@@ -61,7 +73,7 @@ def _read(machine: Machine, call: Call, state: State, atom: Atom, found: Instanc
         reused=True,
         daemon=True,
         failures={"body": "hang"},
-        tasks=(task(item, [EACH]),),
+        tasks=(item,),
         inherited=((atom,),),
         label="keras worker",
         count=number_of(count),
@@ -73,9 +85,10 @@ def _read(machine: Machine, call: Call, state: State, atom: Atom, found: Instanc
     return [(state, history)]
 
 
-def _option(call: Call, found: Instance, name: str) -> Value | None:
+def _option(call: Call, found: Object, name: str) -> Value | None:
     """An option of the dataset, or, as Keras 2 has it, of the call."""
-    return found.attributes.get(f"<{name}>") or call.kwargs.get(name)
+    own = found.attributes if isinstance(found, Instance) else {}
+    return own.get(f"<{name}>") or call.kwargs.get(name)
 
 
 def model(machine: Machine, call: Call) -> Results:

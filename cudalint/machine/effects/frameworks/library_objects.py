@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import arrays, cuda
-from cudalint.machine.effects.gpu.choices import chosen, depends
+from cudalint.machine.effects.gpu.choices import chosen, depends, idle
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
@@ -25,7 +25,7 @@ def placed(machine: Machine, call: Call) -> Results:
     if call.text("pickle") == "never":
         fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
-    device = chosen(call)
+    device = None if idle(machine, call) else chosen(call)
     if device is None or not device.is_gpu or cuda.hides_all(state.process) or _makes_shapes(state):
         return [(state, (ref,))]
     framework = call.text("framework", "torch")

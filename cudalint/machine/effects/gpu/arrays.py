@@ -88,12 +88,22 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return _argument(call, 1)
         case "thing":
             return (state.new(("thing", call.site), LibraryObject(rest, {}, call.site, _origin(machine, call, state))),)
+        case "placed":
+            return (_placed(machine, call, state, rest, device or Dev("cuda")),)
         case "every-device":
             kinds = strings(call.args[0]) if call.args else []
             return unknown(*questions.EVERY_GPU) if kinds == ["GPU"] else unknown(EVERY, call.site)
         case "tuple-unknown":
             return unknown("tuple", call.site)
     return unknown("returned", call.site, state.process.identity)
+
+
+def _placed(machine: Machine, call: Call, state: State, kind: str, device: Dev) -> Ref:
+    """An object of a library that holds arrays on the device where they were computed."""
+    made = state.new(("placed", call.site), LibraryObject(kind, {}, call.site, _origin(machine, call, state)))
+    if device.is_gpu:
+        place(made, new_tensor(machine, call, state, device, "torch.Tensor"), state)
+    return made
 
 
 def _listed(call: Call, state: State) -> Value:

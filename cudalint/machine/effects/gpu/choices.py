@@ -208,7 +208,10 @@ def spared(call: Call) -> bool:
 
 
 def idle(machine: Machine, call: Call) -> bool:
-    """Whether an argument is certainly one of those with which the model says that the function does nothing."""
+    """Whether an argument is certainly one of those with which the model says that the function does nothing.
+
+    False, which TOML has, stands also for None, which it has not.
+    """
     for name, values in _conditions(call, "idle"):
         given = call.get(name)
         if given is not None and all(_leaves_idle(machine, atom, values, call.state) for atom in given):
@@ -218,7 +221,7 @@ def idle(machine: Machine, call: Call) -> bool:
 
 def _leaves_idle(machine: Machine, atom: Atom, values: list[object], state: State) -> bool:
     if isinstance(atom, Const):
-        return _is_one(atom, values)
+        return _is_one(atom, values) or (atom.value is None and False in values)
     return [] in values and machine.exact_items((atom,), state) == []
 
 

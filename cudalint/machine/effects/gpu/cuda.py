@@ -109,6 +109,14 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     state.process = process
 
 
+def open_beside(machine: Machine, state: State, site: Site, what: str) -> None:
+    """A process that this one started and keeps, and of which no code is seen, has a context on the first GPU."""
+    process = state.process
+    where = machine.chain(state, site, f"{what} has a process that opens a context")
+    opened = Context(process.environ(VISIBLE) or (), None, where, False, questions.only_rank(state.facts))
+    state.process = replace(process, contexts=process.contexts | {opened})
+
+
 def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> None:
     """A thread that uses the current device, while another thread selected one that is not GPU 0."""
     process = state.process

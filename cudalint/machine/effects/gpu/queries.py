@@ -11,7 +11,7 @@ from cudalint.machine.effects.gpu.cuda import begin_on_cpu, hides_all, is_set, t
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
-from cudalint.machine.values import NONE, Atom, Dev, Lib, Ref, Tensor, const, unknown
+from cudalint.machine.values import CPU, NONE, Atom, Dev, Lib, Ref, Tensor, const, unknown
 
 # What is answered instead where the process sees no GPU.
 _OF_HIDDEN: dict[str, bool | int | str] = {"true": False, "devices": 0, "backend": "cpu"}
@@ -42,6 +42,8 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     if state is None:
         return []
     current.follow(machine, call, state)
+    if wanted == "none" and call.text("returns").startswith("placed:"):
+        device = CPU
     return [(state, returned(machine, call, state, device))]
 
 

@@ -59,7 +59,7 @@ def init(machine: Machine, call: Call) -> Results:
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
     early = state.process.allocated is not None
     by_hand = questions.is_option(call.get("rank") or ())
-    group = Group(name, device, made, alone, own, early, by_hand=by_hand)
+    group = Group(name, device, made, alone, own, early, by_hand=by_hand, built=call.text("library"))
     state.process = replace(state.process, group=group)
     return [(state, NONE)]
 
@@ -131,6 +131,8 @@ def _emit(
     )
     if found.certain and group is not None and group.by_hand and kind not in _OWN_CAUSE:
         found = replace(found, certain=False, doubt=Doubt.PLACES)
+    if found.certain and group is not None and group.built:
+        found = replace(found, certain=False, doubt=Doubt.BUILT)
     machine.emit(found)
 
 
@@ -141,7 +143,7 @@ _OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.INIT_BEFORE_DEVICE})
 def selected(machine: Machine, state: State, where: Call) -> None:
     """A device is selected: report it where the group was joined before."""
     group = state.process.group
-    if group is None or not _uses_nccl(group) or group.device_id is not None:
+    if group is None or not _uses_nccl(group) or group.device_id is not None or group.built:
         return
     if state.process.device() is not None:
         return
@@ -520,7 +522,8 @@ def is_initialized(machine: Machine, call: Call) -> Results:
     machine.asked_for_callers = True
     if call.state.process.unseen:
         return [(call.state, unknown("group", call.state.process.identity))]
-    return [(call.state, (Const(call.state.process.group is not None),))]
+    group = call.state.process.group
+    return [(call.state, (Const(group is not None and not group.built),))]
 
 
 def ends(machine: Machine, state: State) -> None:
@@ -529,7 +532,7 @@ def ends(machine: Machine, state: State) -> None:
     group = process.group
     if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
         return
-    if process.contexts or machine.options.assumed or process.dead or _over_cpu(group):
+    if group.built or process.contexts or machine.options.assumed or process.dead or _over_cpu(group):
         return
     launch = process.launch
     machine.emit(
