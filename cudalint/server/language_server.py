@@ -181,7 +181,7 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
 
 
 def _end_at_once(server: LanguageServer, checks: Checks, *, is_alone: bool) -> Callable[[], None]:
-    """An editor that ends the server, or is gone, waits for nothing that is under way; what is to end the server then."""
+    """An editor that ends the server, or is gone, waits for nothing that is under way. Gives what ends the server."""
     was_told = False
 
     @server.feature(types.SHUTDOWN)
