@@ -10,6 +10,7 @@ import pytest
 from cudalint.finding import Finding, Severity
 from cudalint.machine.interpreter import entry
 from cudalint.machine.interpreter.callbacks import MOST_CALLBACK_STEPS, MOST_CALLBACKS
+from cudalint.machine.outcome import Doubt
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 
@@ -206,6 +207,7 @@ def test_imports_that_are_cut_leave_the_program_and_its_doubts() -> None:
     given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
     found = analyse(given, Options())
     assert [(f.code, f.severity) for f in found.findings] == [("CUD102", Severity.WARNING)]
+    assert found.findings[0].message.endswith(f" may fork after CUDA was used: {Doubt.CUT.value}")
     assert any("steps in an import" in note for note in found.notes)
 
 

@@ -69,8 +69,8 @@ def test_what_was_kept_before_an_edit_changes_no_report() -> None:
     assert found == []
 
 
-# What once cost the square of its size, or twice as much for each one more.
-FOUND = (hostile.elifs, hostile.forks)
+# What once cost the square of its size or more, or twice as much for each one more.
+FOUND = (hostile.elifs, hostile.forks, hostile.cases)
 
 
 @pytest.mark.parametrize("shape", FOUND, ids=lambda shape: shape.__name__)

@@ -25,6 +25,7 @@ from cudalint.server.analyst import Analyst
 from cudalint.server.documents import Documents
 from cudalint.server.jobs import HEADER_BYTES, Answer, Check, Checked, Job, Look, Refused, Repair, Repaired, packed
 from cudalint.server.positions import Places, changed
+from cudalint.server.streams import MOST_OF_A_ROW, FromEditor
 from cudalint.server.worker import _check
 
 MAIN = """\
@@ -632,17 +633,22 @@ HOVERS = {"textDocument": {"uri": "file:///main.py"}, "position": {"line": 3, "c
 
 
 @pytest.mark.parametrize(
-    "last",
+    ("last", "code"),
     [
-        pytest.param(SHUT_DOWN + EXIT, id="before the answer to shutdown"),
-        pytest.param(EXIT, id="without shutdown"),
+        pytest.param(SHUT_DOWN + EXIT, 0, id="before the answer to shutdown"),
+        pytest.param(EXIT, 1, id="without shutdown"),
         pytest.param(
             _said({"jsonrpc": "2.0", "id": 3, "method": "textDocument/hover", "params": HOVERS}) + EXIT,
+            1,
             id="before the answer to a question",
         ),
+        pytest.param(b"", None, id="by its own death"),
+        pytest.param(b"Content-Length: 30\r\n\r\n{", None, id="by its own death in a message"),
     ],
 )
-def test_an_editor_that_ends_it_without_waiting_is_told_of_no_trouble(project: Path, last: bytes) -> None:
+def test_an_editor_that_ends_it_without_waiting_is_told_of_no_trouble(
+    project: Path, last: bytes, code: int | None
+) -> None:
     document = {"uri": (project / "main.py").as_uri(), "languageId": "python", "version": 1, "text": MAIN}
     opened = _said({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": document}})
     with subprocess.Popen(
@@ -655,11 +661,32 @@ def test_an_editor_that_ends_it_without_waiting_is_told_of_no_trouble(project: P
     ) as server:
         assert server.stdin is not None
         assert server.stderr is not None
-        # An editor keeps its end open until the server has gone.
         server.stdin.write(BEGIN + opened + last)
         server.stdin.flush()
+        if code is None:
+            server.stdin.close()
+        # Else an editor keeps its end open until the server has gone.
         said = server.stderr.read().decode()
-    assert said == ""
+    assert (server.returncode, said) == (code or 0, "")
+
+
+def test_a_row_of_a_header_without_an_end_fills_no_memory() -> None:
+    asked = FromEditor(io.BytesIO(b"X" * 100_000 + b"\r\nContent-Length: 2\r\n"))
+    rows = list(iter(asked.readline, b""))
+    assert max(map(len, rows)) <= MOST_OF_A_ROW
+    assert rows[-1] == b"Content-Length: 2\r\n"
+
+
+def test_a_change_that_changes_nothing_is_no_trouble(project: Path) -> None:
+    async def play(editor: Editor) -> None:
+        editor.open("main.py")
+        await editor.until(lambda: editor.diagnostics("main.py"))
+        document = types.VersionedTextDocumentIdentifier(2, editor.uri("main.py"))
+        editor.client.text_document_did_change(types.DidChangeTextDocumentParams(document, []))
+        assert await editor.hover("main.py", 1) is not None
+        assert editor.messages == []
+
+    edit_session(project, play)
 
 
 @pytest.mark.parametrize("length", [10**14, 10**26])

@@ -71,11 +71,12 @@ class Orders:
             if not isinstance(base, Ref) or not isinstance(found, Class):
                 rows.append(self._of_library(base))
             elif base.address not in self._making:
-                above = self._of(base, found, state)
-                parts.update(above.parts)
-                rows.append(above.order)
-        heads = tuple(row[0] for row in rows if row)
-        return _Known((cls, *_merged([*rows, heads]))[:MOST_BASES], tuple(parts.items()))
+                known = self._of(base, found, state)
+                parts.update(known.parts)
+                rows.append(known.order)
+        # That of one base is in order.
+        above = rows[0] if len(rows) == 1 else _merged([*rows, tuple(row[0] for row in rows if row)])
+        return _Known((cls, *above)[:MOST_BASES], tuple(parts.items()))
 
     def _of_library(self, base: Atom) -> Order:
         match base:

@@ -52,7 +52,7 @@ _TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
 _STARTS_PROGRAMS = re.compile(rb"\bsubprocess\b|\bPopen\b|\bos\.(?:system|exec|spawn|posix_spawn)")
 _PROGRAM = re.compile(rb"([\w.-]+)\.py\b")
 # Python is started with the file itself, or with the arguments that it was given.
-_ITSELF = re.compile(rb"(?:\bsys\.executable\b|[\"']python3?[\"'])[^)]{0,120}?(?:\b__file__\b|\bargv\b)")
+_ITSELF = re.compile(rb"(?:\bexecutable\b|[\"']python3?[\"'])[^)]{0,120}?(?:\b__file__\b|\bargv\b)")
 # Stands for the file itself among the programs that it names.
 ITSELF = b""
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import BinaryIO, cast
 
 from lsprotocol import types
@@ -50,11 +50,11 @@ def serve(worker: Sequence[str], stdin: BinaryIO | None = None, stdout: BinaryIO
     # What it writes to is closed when the editor ends it, and the process has yet to end by itself.
     told = stdout or os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     # pygls does nothing but read, as this can.
-    asked = cast(BinaryIO, FromEditor(stdin or sys.stdin.buffer))
-    _server(worker, is_alone=stdin is None).start_io(asked, told)
+    asked = FromEditor(stdin or sys.stdin.buffer)
+    _server(worker, asked, is_alone=stdin is None).start_io(cast(BinaryIO, asked), told)
 
 
-def _server(worker: Sequence[str], *, is_alone: bool) -> LanguageServer:
+def _server(worker: Sequence[str], asked: FromEditor, *, is_alone: bool) -> LanguageServer:
     # Whole texts: increments are counted in rows that only some texts have (a form feed would end one).
     cells = types.NotebookDocumentFilterWithCells([types.NotebookCellLanguage("python")])
     server = LanguageServer(
@@ -65,11 +65,11 @@ def _server(worker: Sequence[str], *, is_alone: bool) -> LanguageServer:
     )
     documents = Documents(lambda: _first_folder(server))
     checks = Checks(server, Analyst(worker), documents)
-    _tell(server, documents, checks)
+    end = _end_at_once(server, checks, is_alone=is_alone)
+    _tell(server, documents, checks, lambda: asked.when_ended(end))
     _follow_documents(server, documents, checks)
     _follow_notebooks(server, documents, checks)
     _follow_workspace(server, documents, checks)
-    _end_at_once(server, checks, is_alone=is_alone)
     _offer_actions(server, documents, checks)
     _offer_words(server, documents, checks)
     return server
@@ -90,6 +90,8 @@ def _follow_documents(server: LanguageServer, documents: Documents, checks: Chec
 
     @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(params: types.DidChangeTextDocumentParams) -> None:
+        if not params.content_changes:
+            return
         document = params.text_document
         path = documents.put(document.uri, document.version, params.content_changes[-1].text)
         if path is not None:
@@ -177,27 +179,37 @@ def _follow_workspace(server: LanguageServer, documents: Documents, checks: Chec
     async def configuration_changed(_params: types.DidChangeConfigurationParams) -> None:
         checks.everything()
 
+
+def _end_at_once(server: LanguageServer, checks: Checks, *, is_alone: bool) -> Callable[[], None]:
+    """An editor that ends the server, or is gone, waits for nothing that is under way. Gives what ends the server."""
+    was_told = False
+
     @server.feature(types.SHUTDOWN)
     async def shut_down(_params: None) -> None:
+        nonlocal was_told
+        was_told = True
         await checks.close()
-
-
-def _end_at_once(server: LanguageServer, checks: Checks, *, is_alone: bool) -> None:
-    """An editor that says that it ends the server does not wait for anything that is under way."""
 
     @server.feature(types.EXIT)
     def exit_now(_params: None) -> None:
+        # As the protocol has it.
+        end(0 if was_told else 1)
+
+    def end(code: int = 0) -> None:
         checks.abandon()
         if is_alone:
             # To cancel the start of a process may wait for its pipes for ever (CPython 3.11).
-            os._exit(0)
+            os._exit(code)
+
+    return end
 
 
-def _tell(server: LanguageServer, documents: Documents, checks: Checks) -> None:
+def _tell(server: LanguageServer, documents: Documents, checks: Checks, begun: Callable[[], None]) -> None:
     """Have the editor told of findings, or answered: some ask because a server says that it answers."""
 
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
+        begun()
         if asks(params.capabilities):
             pulls = Pulls(server, documents, checks, takes_others(params.capabilities))
             checks.follow(pulls.news)

@@ -137,6 +137,36 @@ def _assigned(module: cst.Module) -> Files | None:
     return _pluck(module, lambda found, attribute, name: f"{name} = {found.name}.{attribute}\n")
 
 
+# -- import x, and x.a -------------------------------------------------------------------------------------------
+
+# What is a module of its own is an attribute of its package only once it has been imported.
+_APART = frozenset({"concurrent", "importlib", "xml"})
+_MODULES = frozenset({"pool", "shared_memory", "managers", "connection", "queues", "synchronize", "dummy", "context"})
+
+
+class _Whole(Renamed):
+    """Names become attributes of the modules that they come from."""
+
+    def replaced(self, node: cst.Name) -> cst.BaseExpression:
+        module, member = self.names[node.value].split()
+        return cst.Attribute(cst.Name(module), cst.Name(member), lpar=node.lpar, rpar=node.rpar)
+
+
+def _whole(module: cst.Module) -> Files | None:
+    once, body, names = _imported_once(module), list(module.body), dict[str, str]()
+    for number, (i, statement, bound) in enumerate(_shared(module)):
+        found = list(imported(statement))
+        if not set(bound) <= once or any(_is_apart(one) for one in found):
+            continue
+        (body[i],) = statements(f"import {found[0].module} as whole_{number}\n")
+        names.update({one.name: f"whole_{number} {one.member}" for one in found})
+    return alone(module.with_changes(body=body).visit(_Whole(names)), module)
+
+
+def _is_apart(one: Imported) -> bool:
+    return one.member is None or one.module in _APART or one.member in _MODULES
+
+
 # -- re-exports ----------------------------------------------------------------------------------------------
 
 
@@ -174,3 +204,4 @@ FROM_IMPORT = Transformation("from-import", preserving=True, apply=_from_import)
 ASSIGNED = Transformation("assigned-name", preserving=True, apply=_assigned)
 REEXPORT = Transformation("re-export", preserving=True, apply=_reexport)
 STARS = Transformation("star-re-export", preserving=True, apply=_stars)
+WHOLE = Transformation("whole-import", preserving=True, apply=_whole)

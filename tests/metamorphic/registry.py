@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from metamorphic import alias, branches, dead_code, device, queues, reformat, rename, split, start_method, wrap
+from metamorphic import alias, blocks, branches, dead_code, device, queues, reformat, rename, split, start_method, wrap
 from metamorphic.program import MAIN, Files
 from metamorphic.transformation import Transformation
 
@@ -29,12 +29,19 @@ ALL = {
         alias.ASSIGNED,
         alias.REEXPORT,
         alias.STARS,
+        alias.WHOLE,
         wrap.PARTIAL,
         wrap.CALLABLE,
         wrap.METHOD,
         branches.SWAP,
         branches.HELPER,
         branches.FIELD,
+        blocks.IN_IF,
+        blocks.IN_TRY,
+        blocks.IN_WITH,
+        blocks.IN_LOOP,
+        blocks.BACKWARDS,
+        blocks.EXTRACTED,
         IDENTITY,
         wrap.LAMBDA,
         start_method.SPAWN,

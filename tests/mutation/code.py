@@ -78,6 +78,8 @@ class CodeMutant(Mutant):
         name, row = self.function
         for function in _functions_at(module, name, row):
             function.__code__ = next(c for c in _codes(code) if (c.co_name, c.co_firstlineno) == self.function)
+            defaults = _defaults(tree, self.function, function)
+            function.__defaults__, function.__kwdefaults__ = defaults.__defaults__, defaults.__kwdefaults__
 
 
 def code_mutants(kind: str, module: str) -> Iterator[CodeMutant]:
@@ -197,6 +199,20 @@ def _functions_at(module: ModuleType, name: str, row: int) -> Iterator[FunctionT
             found = getattr(found, "__wrapped__", None)
         if found is not None and found.__code__.co_firstlineno == row:
             yield found
+
+
+def _defaults(tree: ast.Module, where: tuple[str, int], function: FunctionType) -> FunctionType:
+    """A function with the defaults that a changed one would have: they are no part of its code."""
+    found = next(n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and (n.name, _first_row(n)) == where)
+    made = ast.parse(f"from __future__ import annotations\ndef {found.name}(): pass")
+    alone = made.body[1]
+    assert isinstance(alone, ast.FunctionDef)
+    alone.args = found.args
+    names: dict[str, Any] = dict(function.__globals__)
+    exec(compile(made, function.__code__.co_filename, "exec", dont_inherit=True), names)
+    result = names[found.name]
+    assert isinstance(result, FunctionType)
+    return result
 
 
 def _run_again(module: ModuleType, tree: ast.Module, row: int) -> None:

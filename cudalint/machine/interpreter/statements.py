@@ -12,6 +12,7 @@ from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
+from cudalint.machine.joining import MOST_STATES
 from cudalint.machine.questions import plain
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -104,6 +105,9 @@ class Statements(Core):
                     yes, no = self._guarded(case, subject, (here, number), one, frame)
                     following.extend(no)
                     result.extend(self.block(case.body, self.joined(yes), frame))
+            if len(result) > MOST_STATES:
+                # Else what hundreds of cases leave would be compared each with each at the end.
+                result = self.joined(result)
             remaining = self.joined(following)
         return self.joined([*result, *remaining])
 

@@ -240,13 +240,196 @@ def folders(n: int) -> dict[str, str]:
     return {**made, **_one("", head=_rows(n, "from p#.m import work as w#"))}
 
 
+def reached_through_names(n: int) -> dict[str, str]:
+    return _one("", tail=_rows(n, "    x = a#.b.c.d.e.f.g.h"))
+
+
+def closures_within_one_another(n: int) -> dict[str, str]:
+    made = _rows(n, "def g#(f):\n    def h(n): return f(n)\n    return h\nf = g#(f)")
+    return _one(f"f = work\n{made}", tail="    f(1)\n")
+
+
+def partials(n: int) -> dict[str, str]:
+    made = "    f = work\n" + _rows(n, "    f = functools.partial(f)")
+    return _one("", head="import functools\n", tail=f"{made}    f(1)\n    multiprocessing.Process(target=f).start()\n")
+
+
+def comprehensions(n: int) -> dict[str, str]:
+    return _one("", tail=_rows(n, "    x# = [[a for a in b] for b in c#]"))
+
+
+def formatted(n: int) -> dict[str, str]:
+    return _one("", tail=_rows(n, "    s# = f'{a}{b!r:>{c}} # {torch}' + '%s-%d' % (a, #) + '{}'.format(#)"))
+
+
+def a_text_that_grows(n: int) -> dict[str, str]:
+    rows = "    s = ''\n" + _rows(n, "    s += str(#) + 'a'\n    s = s + 'x#'")
+    return _one("", head="import os\n", tail=f"{rows}    os.environ[s] = s\n")
+
+
+def values_that_grow(n: int) -> dict[str, str]:
+    rows = "    s, t, d = [], (), {}\n" + _rows(n, "    s = s + [#]\n    t += (#,)\n    d = {**d, 'k#': #}")
+    return _one("", tail=f"{rows}    multiprocessing.Pool(2).map(work, [*s, t, d])\n")
+
+
+def silenced(n: int) -> dict[str, str]:
+    return _one("", tail=_rows(n, "    multiprocessing.Pool(2).map(work, [#])  # noqa: CUD101"))
+
+
+def globals_that_a_worker_reads(n: int) -> dict[str, str]:
+    names = ", ".join(f"G{i}" for i in range(n))
+    made = _rows(n, "G# = #") + f"def all_of():\n    return [{names}]\n"
+    return _one(made, tail="    multiprocessing.Process(target=all_of).start()\n")
+
+
+def objects_in_a_chain(n: int) -> dict[str, str]:
+    rows = "    a = None\n" + _rows(n, "    a = A(a)")
+    made = "class A:\n    def __init__(self, n): self.n = n\n"
+    return _one(made, tail=f"{rows}    multiprocessing.Process(target=work, args=(a,)).start()\n")
+
+
+def objects_in_a_list(n: int) -> dict[str, str]:
+    made = "class A:\n    def __init__(self, n): self.n = torch.ones(n)\nxs = []\n"
+    return _one(made, tail=_rows(n, "    xs.append(A(#))") + "    for x in xs: x.n.cuda()\n")
+
+
+def classes_of_one_base(n: int) -> dict[str, str]:
+    made = "class A:\n    def run(self): return 1\n" + _rows(n, "class B#(A):\n    def run(self): return work(#)")
+    return _one(made, tail="    for c in A.__subclasses__(): c().run()\n")
+
+
+def a_registry(n: int) -> dict[str, str]:
+    made = "R = {}\ndef reg(f):\n    R[f.__name__] = f\n    return f\n" + _rows(
+        n, "@reg\ndef f#(n): return torch.ones(n)"
+    )
+    return _one(made, head="import sys\n", tail="    R[sys.argv[1]](1)\n    for f in R.values(): f(1)\n")
+
+
+def options(n: int) -> dict[str, str]:
+    made = "p = argparse.ArgumentParser()\n" + _rows(n, "p.add_argument('--o#', type=int, default=#)")
+    rows = "    a = p.parse_args()\n" + _rows(n, "    if a.o#: torch.ones(a.o#)")
+    return _one(made, head="import argparse\n", tail=rows)
+
+
+def fields(n: int) -> dict[str, str]:
+    made = "@dataclasses.dataclass\nclass C:\n" + _rows(n, "    f#: int = #")
+    rows = "    c = C()\n    for f in dataclasses.fields(c): print(getattr(c, f.name))\n"
+    return _one(made, head="import dataclasses\n", tail=rows)
+
+
+def questions_of_one_name(n: int) -> dict[str, str]:
+    return _one("", tail="    m = unknown()\n" + _rows(n, "    if m == #: torch.ones(#)"))
+
+
+def questions_asked_twice(n: int) -> dict[str, str]:
+    rows = _rows(n, "    c# = unknown(#)\n    if c#: torch.ones(#)") + _rows(n, "    if c#: torch.ones(#)")
+    return _one("", tail=rows)
+
+
+def early_returns(n: int) -> dict[str, str]:
+    made = _rows(n, "    if x == #: return torch.ones(#)\n    if x == 'k#': raise E#(x)")
+    return _one(f"def f(x):\n{made}    return work(x)\n", tail="    f(unknown())\n")
+
+
+def environment(n: int) -> dict[str, str]:
+    rows = _rows(n, "    if os.environ.get('K#'): torch.ones(#)\n    os.environ['L#'] = '#'")
+    return _one("", head="import os\n", tail=f"{rows}    multiprocessing.Process(target=work).start()\n")
+
+
+def coroutines(n: int) -> dict[str, str]:
+    awaited, all_of = _rows(n, "    await w(#)"), ", ".join(f"w({i})" for i in range(n))
+    made = f"async def w(n): return work(n)\nasync def m():\n{awaited}    await asyncio.gather({all_of})\n"
+    return _one(made, head="import asyncio\n", tail="    asyncio.run(m())\n")
+
+
+def threads(n: int) -> dict[str, str]:
+    return _one("", head="import threading\n", tail=_rows(n, "    threading.Thread(target=work, args=(#,)).start()"))
+
+
+def submitted(n: int) -> dict[str, str]:
+    rows = "    e = ProcessPoolExecutor()\n" + _rows(n, "    f# = e.submit(work, #)") + _rows(n, "    f#.result()")
+    return _one("", head="from concurrent.futures import ProcessPoolExecutor\n", tail=rows)
+
+
+def workers(n: int) -> dict[str, str]:
+    made = _rows(n, "def w#(n): return work(n)")
+    return _one(made, tail=_rows(n, "    multiprocessing.Process(target=w#).start()"))
+
+
+def loaders(n: int) -> dict[str, str]:
+    made = "class D(Dataset):\n    def __getitem__(self, i): return work(i)\n"
+    rows = _rows(n, "    for x in DataLoader(D(), num_workers=2): print(x)")
+    return _one(made, head="from torch.utils.data import DataLoader, Dataset\n", tail=rows)
+
+
+def queues(n: int) -> dict[str, str]:
+    return _one("", tail=_rows(n, "    q# = multiprocessing.Queue()\n    q#.put(torch.ones(#).cuda())"))
+
+
+def layers(n: int) -> dict[str, str]:
+    made = "class M(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+    made += _rows(n, "        self.l# = nn.Linear(#, #)") + "    def forward(self, x):\n"
+    made += _rows(n, "        x = self.l#(x)") + "        return x\n"
+    return _one(made, head="import torch.nn as nn\n", tail="    M().cuda()(torch.ones(1).cuda())\n")
+
+
+def collectives(n: int) -> dict[str, str]:
+    rows = "    dist.init_process_group('nccl')\n" + _rows(n, "    dist.all_reduce(torch.ones(#).cuda())")
+    return _one("", head="import torch.distributed as dist\n", tail=rows)
+
+
+def paths_and_what_is_saved(n: int) -> dict[str, str]:
+    rows = "    p = Path('a')\n" + _rows(n, "    p = p / 'd#'\n    torch.save(torch.ones(#).cuda(), p)")
+    return _one("", head="from pathlib import Path\n", tail=rows + _rows(n, "    torch.load('f#.pt')"))
+
+
+def programs_of_one_library(n: int) -> dict[str, str]:
+    library = f"{HEAD}{WORK}def go():\n    multiprocessing.Pool(2).map(work, [1])\n"
+    program = f"{HEAD}import lib\nif __name__ == '__main__':\n    torch.cuda.init()\n    lib.go()\n"
+    test = f"{HEAD}import lib\ndef test_a():\n    torch.cuda.init()\n    lib.go()\n"
+    made = {f"main{i}.py": program for i in range(n)} | {f"test_{i}.py": test for i in range(n)}
+    return {"lib.py": library, **made}
+
+
+def a_package_that_names_its_modules(n: int) -> dict[str, str]:
+    made = {f"p/m{i}.py": f"{HEAD}def f{i}(): return torch.ones({i})\n" for i in range(n)}
+    named = "".join(f"from .m{i} import f{i}\nfrom .m{i} import *\n" for i in range(n))
+    return {
+        **made,
+        "p/__init__.py": named,
+        **_one("", head="import p\nfrom p import *\n", tail=_rows(n, "    p.f#(); f#()")),
+    }
+
+
+def fixtures(n: int) -> dict[str, str]:
+    asked = ", ".join(f"x{i}" for i in range(n))
+    return {
+        "conftest.py": "import pytest\nimport torch\n" + _rows(n, "@pytest.fixture\ndef x#(): return torch.ones(#)"),
+        "test_it.py": f"{HEAD}{WORK}def test_it({asked}):\n    multiprocessing.Pool(2).map(work, [1])\n",
+    }
+
+
+def commands(n: int) -> dict[str, str]:
+    made = _rows(n, "@cli.command()\ndef c#(): multiprocessing.Process(target=work).start()")
+    return _one(f"@click.group()\ndef cli(): pass\n{made}", head="import click\n", tail="    cli()\n")
+
+
+def routes(n: int) -> dict[str, str]:
+    made = f"{HEAD}from fastapi import FastAPI\napp = FastAPI()\n{WORK}"
+    return {"app.py": made + _rows(n, "@app.get('/#')\ndef r#(): return work(#)")}
+
+
 GROWING: tuple[Shape, ...] = (
     functions, functions_in_a_chain, functions_that_are_called, methods, classes, classes_in_a_line, diamonds,
     many_bases, launches, launches_in_functions, processes, forks, modules, modules_of_one_main, programs, tests,
     stars_in_a_circle, stars_of_all, branches, branches_that_launch, elifs, cases, handlers, tries, loops, literals,
     a_dict, a_long_text, a_sum, comments, equal_rows, equal_rows_behind, blank_rows, suppressions, rows_joined,
     globals_set, attributes_set, appended, decorators, closures, lambdas, context_managers, generators, arguments,
-    imports, folders,
+    imports, folders, reached_through_names, closures_within_one_another, partials, comprehensions, formatted,
+    a_text_that_grows, values_that_grow, silenced, globals_that_a_worker_reads, objects_in_a_chain, objects_in_a_list,
+    classes_of_one_base, a_registry, options, fields, questions_of_one_name, questions_asked_twice, early_returns,
+    environment, coroutines, threads, submitted, workers, loaders, queues, layers, collectives,
+    paths_and_what_is_saved, programs_of_one_library, a_package_that_names_its_modules, fixtures, commands, routes,
 )  # fmt: skip
 
 # -- depth, and objects that lead to themselves: what must end --------------------------------------------------------
