@@ -10,7 +10,7 @@ from cudalint.machine.values import Const, Unknown, Value, constant, only
 # What joins parts of a path, or takes one as it is.
 JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
 # What gives the file that it is given, by another path.
-_KEEPS = frozenset({"os.path.abspath", "os.path.realpath", "os.path.normpath", "os.fspath", "builtins.str"})
+_KEEPS = frozenset({"os.path.abspath", "os.path.realpath", "os.path.normpath", "os.fspath"})
 _FOLDER_OF, _HERE = "os.path.dirname", frozenset({"os.getcwd", "pathlib.Path.cwd"})
 _OF_PACKAGES = frozenset({"importlib.resources.files", "importlib_resources.files"})
 # The methods by which a path gives another one.
@@ -72,6 +72,8 @@ def of_symbol(sym: Hashable) -> Located | None:
     match sym:
         case ("__file__", str(module)):
             return Located(module, (_ITSELF,))
+        case ("str", base):
+            return of_symbol(base)
         case (base, ".", "parent"):
             found = of_symbol(base)
             return None if found is None else found.folder

@@ -274,13 +274,21 @@ class FileProgram:
         self.reads = reads
         self._looks.places = reads.looked
 
+    def module_at(self, module: str | None, main: str, parts: tuple[str, ...]) -> str | None:
+        """The module of the file that lies there; of places where a program may start, of the first that has one."""
+        found = (self.names.get(path) for path in self._places(module, main, parts))
+        return next((name for name in found if name is not None), None)
+
+    def _places(self, module: str | None, main: str, parts: tuple[str, ...]) -> Iterator[str]:
+        """Where a path leads: from the folder of a module's file, or from one in which a program may be started."""
+        homes = [os.path.dirname(self.sources[name].path) for name in (module or main,) if name in self.sources]
+        for folder in homes if module is not None else dict.fromkeys((self.layout.top, *homes)):
+            yield os.path.normpath(os.path.join(folder, *parts))
+
     def settings(self, module: str | None, main: str, parts: tuple[str, ...]) -> str | None:
         """The text of a file of settings; None where there is none, or where it depends on where a program starts."""
-        homes = [os.path.dirname(self.sources[name].path) for name in (module or main,) if name in self.sources]
-        folders = homes if module is not None else dict.fromkeys((self.layout.top, *homes))
         found: dict[str, None] = {}
-        for folder in folders:
-            path = os.path.normpath(os.path.join(folder, *parts))
+        for path in self._places(module, main, parts):
             text = self.settings_files.text(path)
             self.reads.settings[path] = self.settings_files.digest(path)
             if text is not None:

@@ -66,6 +66,9 @@ class Program(Protocol):
     def settles(self, module: str, function: ir.Function) -> bool:
         """Whether a function of a module may start something or decide how it goes, itself or by what it names."""
 
+    def module_at(self, module: str | None, main: str, parts: tuple[str, ...]) -> str | None:
+        """The module of the file that lies there, from the folder of a module's file or from where a program starts."""
+
     def settings(self, module: str | None, main: str, parts: tuple[str, ...]) -> str | None:
         """The text of a file of settings, from the folder of a module's file or from where a program is started.
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine import listings
+from cudalint.machine import listings, paths
+from cudalint.machine.effects import plain
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import Lib, Ref, constant, union, unknown
+from cudalint.machine.values import Lib, Ref, Value, const, constant, only, union, unknown
 
+_SPEC, _LOADER = "importlib.machinery.ModuleSpec", "importlib.machinery.SourceFileLoader"
+# The module of the project that a specification or a loader is of.
+_HOME = "<home>"
 # What the module of a program is called in its processes.
 _MAIN = frozenset({"__main__", "__mp_main__"})
 
@@ -76,3 +82,36 @@ def _named_module(machine: Machine, importer: str, name: str, level: int, packag
     home = program.resolve(importer, package, 0) if isinstance(package, str) else None
     above = [*program.parents(home), home] if home is not None else []
     return program.child(str(above[-level]), name) if 0 < level <= len(above) else None
+
+
+# -- by their paths -------------------------------------------------------------------------------
+
+
+def at_path(machine: Machine, call: Call) -> Results:
+    """``spec_from_file_location(name, path)``, ``SourceFileLoader(name, path)``: of a file of the project."""
+    place = paths.located(call.get("path") or ())
+    home = None if place is None else machine.program.module_at(place.module, machine.main, place.parts)
+    if home is None:
+        return plain.unmodelled(machine, call)
+    loader = LibraryObject(_LOADER, {_HOME: const(home)}, call.site)
+    made: Value = (call.state.new(("loader", call.site), loader),)
+    if call.path != _LOADER:
+        fields = {_HOME: const(home), "name": call.get("name") or (), "loader": made}
+        made = (call.state.new(("spec", call.site), LibraryObject(_SPEC, fields, call.site)),)
+    return [(call.state, made)]
+
+
+def of_specification(machine: Machine, call: Call) -> Results:
+    """``module_from_spec(spec)``: the module, of which nothing has run yet."""
+    found = call.state.get(atom) if call.args and isinstance(atom := only(call.args[0]), Ref) else None
+    home = constant(found.fields[_HOME]) if isinstance(found, LibraryObject) and found.type == _SPEC else ...
+    return plain.unmodelled(machine, call) if home is ... else [(call.state, (Ref(("module", home)),))]
+
+
+def run_at_path(machine: Machine, call: Call) -> Results:
+    """``spec.loader.exec_module(module)``, ``loader.load_module()``: its top level runs, and no package is imported."""
+    found = library_object(call)
+    home = ... if found is None else constant(found.fields[_HOME])
+    if not isinstance(home, str):
+        return [(call.state, unknown("module", call.site))]
+    return machine.load_one(home, call.state, call.frame, call.site)
