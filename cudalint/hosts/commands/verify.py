@@ -65,8 +65,10 @@ def _ended_as_interrupted() -> Iterator[None]:
             signal.signal(number, told)
         yield
     finally:
+        # After it was told to end, this process only says what is known; it may be told a second time until it is gone,
+        # when Python has put back the handlers of the system already.
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if heard else handler)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
