@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import io
 import pickle
 import pkgutil
 import re
@@ -191,6 +192,11 @@ NEEDS: dict[str, tuple[Any, ...]] = {
     "contextvars.ContextVar": ("name",),
     "sqlite3.connect": (":memory:",),
     "weakref.ref": (Path,),
+    "memoryview": (b"",),
+    "csv.reader": ([],),
+    "csv.DictReader": ([],),
+    "csv.writer": (io.StringIO(),),
+    "csv.DictWriter": (io.StringIO(), ["name"]),
 }
 
 

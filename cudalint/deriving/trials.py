@@ -168,7 +168,7 @@ class Trials:
         return (machine, *found[0]) if found else (machine, state, ())
 
     def methods(self, machine: Machine, state: State, cls: Ref) -> Iterator[tuple[str, ir.Function, bool]]:
-        """The functions that a class and its bases in the package define, nearest first; and which is a property."""
+        """The functions that a class and its bases in the package define, the nearest first; which are properties."""
         for entry in machine.mro(cls, state):
             scope = state.get(entry.scope) if isinstance(entry, Class) else None
             for name, value in scope.variables.items() if isinstance(scope, Scope) else ():

@@ -57,6 +57,12 @@ OF_INHERITING = frozenset(
 )
 
 
+# What goes wrong where a loader is gone through.
+OF_LOADERS = frozenset(
+    {Kind.CUDA_IN_LOADER_FORK, Kind.INHERITED_IN_LOADER, Kind.PIN_OF_CUDA, Kind.DEFAULT_DEVICE_LOADER}
+)
+
+
 class Doubt(Enum):
     """Why an outcome is not certain, in words that end a message."""
 

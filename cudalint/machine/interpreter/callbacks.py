@@ -8,17 +8,19 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Arguments, Frame, Results
-from cudalint.machine.heap import Class, Closure, Instance, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
-from cudalint.machine.outcome import OF_INHERITING
+from cudalint.machine.outcome import OF_INHERITING, OF_LOADERS, Kind
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Partial, Ref, Value, only, unknown
+from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Value, only, unknown
 
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
+# How deep lists and dicts are looked into for loaders.
+_DEEPEST = 2
 # How many statements are looked at of a function that may have run before.
 MOST_EARLIER_STEPS = 700
 
@@ -37,6 +39,8 @@ class Callbacks(Core):
         if not self.options.uses_gpu:
             return
         for value in values:
+            for given in value:
+                self._goes_through(given, state, frame, site)
             for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
                 if found is None or found.function.is_generator or not self.program.may_launch(found.module):
@@ -45,6 +49,36 @@ class Callbacks(Core):
                 self.consulted = True
                 if _is_marked(state.process) and not state.facts and self._is_new(found):
                     self._calls_back(atom, found, state, frame, site)
+
+    def _goes_through(self, atom: Atom, state: State, frame: Frame, site: Site, depth: int = 0) -> None:
+        """A loader is made to be gone through: whoever is given one does so, also by way of a list or a dict."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        match found:
+            case Sequence(items=tuple(items)) if depth < _DEEPEST:
+                inside: Iterable[Value] = items
+            case Dict(items=named) if depth < _DEEPEST:
+                inside = named.values()
+            case LibraryObject(type=kind):
+                inside = ()
+                rounds = f"{kind}.__iter__"
+                spec = self.library.function(rounds)
+                if spec is not None and spec["does"] == "loader.iter":
+                    self._is_gone_through(atom, rounds, found.site, state, frame, site)
+            case _:
+                inside = ()
+        for one in (given for value in inside for given in value):
+            self._goes_through(one, state, frame, site, depth + 1)
+
+    def _is_gone_through(self, loader: Atom, rounds: str, made: Site, state: State, frame: Frame, site: Site) -> None:
+        self.consulted = True
+        default = state.process.default_device
+        matters = _is_marked(state.process) or (default is not None and default.is_gpu)
+        if state.facts or not matters or made in self.called_back or self.options.purpose.prepares:
+            return
+        self.called_back.add(made)
+        copy = state.clone()
+        copy.stack = self.chain(copy, site, "hands over the loader, to be gone through")
+        self._keeps_of(OF_LOADERS, (Bound(Lib(rounds), loader),), copy, frame, site)
 
     def _callables(self, atom: Atom, state: State) -> Iterable[Atom]:
         """What may be called of a value: itself, the methods of an object whose class a library knows, or of a list."""
@@ -130,20 +164,25 @@ class Callbacks(Core):
         return results
 
     def _calls_back(self, atom: Atom, closure: Closure, state: State, frame: Frame, site: Site) -> None:
-        record = self.record
-        cut, spent = record.cut, record.spent
-        entered, before = set(record.entered), len(record.outcomes)
+        entered = set(self.record.entered)
         copy = state.clone()
         self._forget_counts(atom, closure, copy)
         label = "a lambda" if closure.function.is_lambda else f"{closure.function.name}()"
         copy.stack = self.chain(copy, site, f"hands over {label}, which may be called later")
-        inner = Frame(frame.scope, frame.module)
-        self._aside(MOST_CALLBACK_STEPS, lambda: self.call_value((atom,), [], {}, copy, inner, site))
-        record.cut, record.spent = cut, spent
-        found = [o for o in record.outcomes[before:] if o.kind in OF_INHERITING and not o.unsaid]
-        record.outcomes[before:] = found
+        found = self._keeps_of(OF_INHERITING, (atom,), copy, frame, site)
         if not found and not _is_settled(state.process):
-            record.entered = entered
+            self.record.entered = entered
+
+    def _keeps_of(self, kinds: frozenset[Kind], function: Value, copy: State, frame: Frame, site: Site) -> bool:
+        """Call a function on a copy, and keep what goes wrong in it, of these kinds; whether something does."""
+        record = self.record
+        cut, spent, before = record.cut, record.spent, len(record.outcomes)
+        inner = Frame(frame.scope, frame.module)
+        self._aside(MOST_CALLBACK_STEPS, lambda: self.call_value(function, [], {}, copy, inner, site))
+        record.cut, record.spent = cut, spent
+        found = [o for o in record.outcomes[before:] if o.kind in kinds and not o.unsaid]
+        record.outcomes[before:] = found
+        return bool(found)
 
 
 def _is_settled(process: Process) -> bool:
