@@ -37,3 +37,34 @@ def test_a_finding_says_why_it_is_not_certain(doubt: Doubt) -> None:
 def test_what_would_settle_it_is_the_condition(doubt: Doubt, condition: str) -> None:
     file, name = PROGRAMS[doubt]
     assert {one.condition for one in findings(files(cases(file)[name])) if one.code == "CUD102"} == {condition}
+
+
+MANY = """\
+import multiprocessing as mp
+import os
+import sys
+
+import torch
+
+try:
+    import fancy
+except ImportError:
+    torch.cuda.init()
+
+{questions}
+
+def work(n):
+    return torch.ones(n, device="cuda")
+
+
+if __name__ == "__main__":
+    mp.get_context("fork").Pool(2).map(work, [1])
+"""
+
+
+def test_what_a_cause_needs_is_said_also_where_its_path_no_longer_asks() -> None:
+    """Each of the questions leads to processes of its own: the first one is given up, and the cause remembers it."""
+    questions = "".join(f'if sys.argv[{i}] == "on{i}":\n    os.environ["CUDA_{i}"] = "1"\n' for i in range(1, 5))
+    (found,) = [one for one in findings({"main.py": MANY.format(questions=questions)}) if one.code == "CUD102"]
+    assert found.message.endswith(Doubt.MISSING.value)
+    assert found.condition == "if fancy is not installed"

@@ -689,6 +689,54 @@ def test_a_change_that_changes_nothing_is_no_trouble(project: Path) -> None:
     edit_session(project, play)
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"textDocument": {"documentSymbol": {"symbolKind": {"valueSet": [1, 99]}}}},
+        {"textDocument": {"publishDiagnostics": {"tagSupport": {"valueSet": [1, 7]}}}, "window": {"later": 3}},
+        {"workspace": {"workspaceEdit": {"documentChanges": True, "failureHandling": "later"}}, "later": [1]},
+    ],
+)
+def test_an_editor_that_can_do_what_nobody_knows_yet_is_served(project: Path, later: dict[str, object]) -> None:
+    known = {"general": {"positionEncodings": ["utf-32"]}}
+    params = {"processId": None, "rootUri": project.as_uri(), "capabilities": {**known, **later}}
+    begin = _said({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
+    done = subprocess.run(
+        [sys.executable, "-m", "cudalint", "server"],
+        cwd=project,
+        env=environment(),
+        input=begin + SHUT_DOWN + EXIT,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    # What it can do besides counts.
+    assert b'"positionEncoding": "utf-32"' in done.stdout
+
+
+def test_a_question_that_cannot_be_understood_is_answered(project: Path) -> None:
+    asked = [
+        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
+        for number, (method, params) in enumerate(
+            [("textDocument/hover", [1, 2]), ("textDocument/hover", {"textDocument": 3}), ("no/such", {})], 5
+        )
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "cudalint", "server"],
+        cwd=project,
+        env=environment(),
+        input=BEGIN + b"".join(map(_said, asked)) + SHUT_DOWN + EXIT,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    answers = (json.loads(part[part.index(b"{") :]) for part in done.stdout.split(b"Content-Length: ")[1:])
+    codes = {one["id"]: one["error"]["code"] for one in answers if "error" in one}
+    assert codes == {5: -32602, 6: -32602, 7: -32601}
+
+
 @pytest.mark.parametrize("length", [10**14, 10**26])
 def test_a_message_that_is_longer_than_any_ends_it(tmp_path: Path, length: int) -> None:
     done = subprocess.run(

@@ -40,8 +40,6 @@ def outcome_of(
     if missing and (INSTALLED, missing) not in (question for question, _ in facts):
         facts = (((INSTALLED, missing), False), *facts)
     doubt = _doubt(machine, certain, facts)
-    if doubt is Doubt.METHOD and detail == "unseen":
-        doubt = Doubt.CALLER
     return Outcome(
         kind=kind,
         anchor=anchor,

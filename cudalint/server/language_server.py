@@ -20,6 +20,7 @@ from cudalint.server.checks import PAUSE_SECONDS, Checks
 from cudalint.server.diagnostics import SOURCE
 from cudalint.server.documents import Documents, path_of
 from cudalint.server.positions import Places
+from cudalint.server.protocol import Tolerant
 from cudalint.server.pulls import Pulls, asks, takes_others
 from cudalint.server.pushes import Pushes
 from cudalint.server.streams import FromEditor
@@ -60,6 +61,7 @@ def _server(worker: Sequence[str], asked: FromEditor, *, is_alone: bool) -> Lang
     server = LanguageServer(
         "cudalint",
         __version__,
+        protocol_cls=Tolerant,
         text_document_sync_kind=types.TextDocumentSyncKind.Full,
         notebook_document_sync=types.NotebookDocumentSyncOptions([cells]),
     )

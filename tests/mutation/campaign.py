@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, zip_longest
 from pathlib import Path
 from types import FrameType
@@ -32,9 +32,9 @@ from mutation.watching import RULES_READ, Watch, watched
 _PROGRAM = Path(__file__).resolve().parents[2] / "fixtures" / "CUD101" / "broken_billiard_pool.py"
 # Processor time of one mutant; a mutant that does not end is noticed.
 SECONDS = 60
-# So many tests are asked of one mutant, those first that are quick and that noticed others; half of them are taken from
-# each file in turn, as the few tests of a small file are about what thousands of others only pass by. More are asked
-# as long as all of them take so many seconds at most.
+# So many tests are asked of one mutant at first, those that are quick and that noticed others; half of them are taken
+# from each file in turn, as the few tests of a small file are about what thousands of others only pass by. More are
+# asked as long as all of them take so many seconds at most; and all that are left of one that survived so far.
 MOST_ASKED = 100
 ASKED_SECONDS = 2.0
 # Tests of these start processes, which the mutants are not in, or run programs that no mutant changes.
@@ -48,6 +48,18 @@ class Verdict:
     mutant: Mutant
     killer: str | None
     asked: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The tests that a mutant is asked of now, those that are left, and how many were asked before."""
+
+    mutant: Mutant
+    tests: Sequence[str]
+    rest: Sequence[str]
+    before: int = 0
+    # Where the answer comes from.
+    answer: int = -1
 
 
 class Campaign:
@@ -107,49 +119,55 @@ class Campaign:
         os.waitpid(child, 0)
 
     def _judge(self, items: dict[str, pytest.Item]) -> None:
-        waiting: dict[int, tuple[Mutant, list[str], int]] = {}
+        waiting: dict[int, _Asked] = {}
         killers: dict[str, int] = {}
         for count, mutant in enumerate(self.mutants, 1):
-            asked = self._asked(mutant, killers)
-            if not asked:
+            ordered, most = self._ordered(mutant, killers)
+            if not ordered:
                 self._say(Verdict(mutant, None, 0))
                 continue
             while len(waiting) >= self.jobs:
-                self._collect(waiting, killers)
-            reading, writing = os.pipe()
-            child = os.fork()
-            if child == 0:
-                os.close(reading)
-                self._be(mutant, [items[test] for test in asked], writing)
-            os.close(writing)
-            waiting[child] = (mutant, asked, reading)
+                self._collect(waiting, killers, items)
+            self._ask(_Asked(mutant, ordered[:most], ordered[most:]), waiting, items)
             if count % 500 == 0:
                 print(f"{count} of {len(self.mutants)}", flush=True)
         while waiting:
-            self._collect(waiting, killers)
+            self._collect(waiting, killers, items)
 
-    def _asked(self, mutant: Mutant, killers: Mapping[str, int]) -> list[str]:
+    def _ask(self, asked: _Asked, waiting: dict[int, _Asked], items: Mapping[str, pytest.Item]) -> None:
+        reading, writing = os.pipe()
+        child = os.fork()
+        if child == 0:
+            os.close(reading)
+            self._be(asked, [items[test] for test in asked.tests], writing)
+        os.close(writing)
+        waiting[child] = replace(asked, answer=reading)
+
+    def _ordered(self, mutant: Mutant, killers: Mapping[str, int]) -> tuple[list[str], int]:
+        """All tests that could notice a mutant, and how many of them are asked first."""
         if self.known:
-            return [self.known[mutant.name]]
+            return [self.known[mutant.name]], 1
         found = mutant.noticed_by(self.watch)
         ordered = sorted(found, key=lambda t: (self._took[t] / (1 + killers.get(t, 0)), t))
         ordered = [*ordered[: MOST_ASKED // 2], *_in_turn(ordered[MOST_ASKED // 2 :])]
-        spent = accumulate(self._took[test] for test in ordered)
-        return [
-            t for i, (t, took) in enumerate(zip(ordered, spent, strict=True)) if i < MOST_ASKED or took < ASKED_SECONDS
-        ]
+        quick = sum(took < ASKED_SECONDS for took in accumulate(self._took[test] for test in ordered))
+        return ordered, max(MOST_ASKED, quick)
 
-    def _collect(self, waiting: dict[int, tuple[Mutant, list[str], int]], killers: dict[str, int]) -> None:
+    def _collect(self, waiting: dict[int, _Asked], killers: dict[str, int], items: Mapping[str, pytest.Item]) -> None:
         child, status = os.wait()
-        mutant, asked, reading = waiting.pop(child)
-        with os.fdopen(reading, "rb") as pipe:
+        asked = waiting.pop(child)
+        with os.fdopen(asked.answer, "rb") as pipe:
             text = pipe.read().decode()
         killer: str | None = text or None
         if killer is None and status != 0:
             killer = "it does not end, or ends the process"
+        if killer is None and asked.rest:
+            # Hardly any come so far: of these all tests are asked.
+            self._ask(replace(asked, tests=asked.rest, rest=(), before=len(asked.tests)), waiting, items)
+            return
         if killer is not None:
             killers[killer] = killers.get(killer, 0) + 1
-        self._say(Verdict(mutant, killer, len(asked)))
+        self._say(Verdict(asked.mutant, killer, asked.before + len(asked.tests)))
 
     def _say(self, verdict: Verdict) -> None:
         self.verdicts.append(verdict)
@@ -158,7 +176,7 @@ class Campaign:
         elif self.verbose:
             print(f"noticed: {verdict.mutant.name}\t{verdict.killer}", flush=True)
 
-    def _be(self, mutant: Mutant, items: list[pytest.Item], pipe: int) -> None:
+    def _be(self, asked: _Asked, items: list[pytest.Item], pipe: int) -> None:
         """In the child: the tests, up to the first that fails."""
         status = 1
         try:
@@ -166,10 +184,12 @@ class Campaign:
             os.dup2(silent, 1)
             os.dup2(silent, 2)
             signal.signal(signal.SIGXCPU, signal.SIG_DFL)
-            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            # For all of many tests as long as they took, and as long again.
+            most = SECONDS + int(2 * sum(self._took.get(item.nodeid, 0.0) for item in items))
+            resource.setrlimit(resource.RLIMIT_CPU, (most, most))
             self.watch.test = None
             sys.settrace(None)
-            mutant.apply()
+            asked.mutant.apply()
             for item in items:
                 reports = runtestprotocol(item, log=False, nextitem=None)
                 if any(report.failed for report in reports):
