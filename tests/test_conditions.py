@@ -75,6 +75,22 @@ CASES = {
         "import json\n\nconfig = json.load(open('c.json'))\nif config['gpu']:\n    torch.cuda.init()\nstart()\n",
         "if `config['gpu']` is true",
     ),
+    "an item of a table, by a name that a file gives": (
+        "import json\n\n\ndef init():\n    torch.cuda.init()\n\n\nKINDS = {'host': int, 'gpu': init, 'tpu': float}\n"
+        "kind = KINDS[json.load(open('c.json'))['kind']]\nif callable(kind):\n    kind()\nstart()\n",
+        "if `KINDS[json.load(open('c.json'))['kind']]` picks gpu",
+    ),
+    "one of several names of a file, each of which picks an item of a table": (
+        "import json\n\n\ndef init():\n    torch.cuda.init()\n\n\nKINDS = {'host': int, 'gpu': init, 'tpu': float}\n"
+        "for name in json.load(open('c.json')):\n    kind = KINDS.get(name)\n    if kind is None:\n        raise KeyError(name)\n"
+        "    kind()\nstart()\n",
+        "if `KINDS.get(name)` picks gpu",
+    ),
+    "an item that is a task of a pool which was made before": (
+        "import json\n\nKINDS = {'host': int, 'gpu': work, 'tpu': float}\ntorch.cuda.init()\npool = mp.Pool(2)\n"
+        "for name in json.load(open('c.json')):\n    pool.map(KINDS[name], [1])\n",
+        "if `KINDS[name]` picks gpu",
+    ),
     "an attribute": (
         "import settings\n\nif settings.current.gpu:\n    torch.cuda.init()\nstart()\n",
         "if `settings.current.gpu` is true",
@@ -254,6 +270,20 @@ def test_options_of_click_are_named_as_they_are_given() -> None:
     )
     found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
     assert [f.condition for f in found] == ["if `--gpu` is given and `--mode` is fast"]
+
+
+def test_a_module_that_a_file_names_is_picked_from_its_package() -> None:
+    files = {
+        "main.py": HEAD
+        + "import importlib\nimport json\nif __name__ == '__main__':\n"
+        + "    name = json.load(open('plugins.json'))['gpu']\n    importlib.import_module(f'plugins.{name}')\n    start()\n",
+        "plugins/__init__.py": "",
+        "plugins/gpu.py": "import torch\nNAME = torch.cuda.get_device_name()\n",
+        "plugins/host.py": "import platform\nNAME = platform.node()\n",
+    }
+    found = analyse([SourceFile(path, text, text.encode()) for path, text in files.items()], Options()).findings
+    conditions = [f.condition for f in found if f.code == "CUD101"]
+    assert conditions == ["if `importlib.import_module(f'plugins.{name}')` picks plugins.gpu"]
 
 
 def test_the_size_of_a_group_is_what_it_was_joined_with() -> None:

@@ -182,6 +182,34 @@ def remembered(facts: tuple[Fact, ...], most: int) -> tuple[Fact, ...]:
     return left[-most:]
 
 
+def learned(facts: tuple[Fact, ...], sym: Hashable, answer: bool) -> tuple[Fact, ...]:
+    """These facts and one more. Which constant something is says all that it is not."""
+    fact = plain(sym, answer)
+    match fact:
+        case (("is", "==", subject, Const()), True):
+            facts = tuple(known for known in facts if known[1] or _compared_with(known[0], subject) is None)
+    return (*facts, fact)
+
+
+def is_assumed(fact: Fact, facts: tuple[Fact, ...]) -> bool:
+    """Whether a path assumes something: by itself, or as it is another constant than this one."""
+    if fact in facts:
+        return True
+    match fact:
+        case (("is", "==", subject, Const() as constant), False):
+            others = [_compared_with(sym, subject) for sym, answer in facts if answer]
+            return any(other is not None and other != constant for other in others)
+    return False
+
+
+def _compared_with(sym: Hashable, subject: Hashable) -> Const | None:
+    """The constant that a question asks something to be."""
+    match sym:
+        case ("is", "==", about, Const() as constant) if about == subject:
+            return constant
+    return None
+
+
 def is_of_the_run(sym: Hashable) -> bool:
     """Whether users answer a question when they start the program: an option, a variable of the environment."""
     return _is_told(read(sym)[0])

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from cudalint.machine import enums, mappings, operators, questions
+from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
@@ -30,7 +31,7 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
-from cudalint.machine.picking import picked
+from cudalint.machine.picking import is_choice, picked, questions_of
 from cudalint.machine.slices import part, part_of_text
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -458,7 +459,7 @@ class Attributes(Core):
                     return failed
             if isinstance(found, Dict):
                 nothing = unknown("item", site, atom.address)
-                return [(after, value or nothing) for after, value in picked(found, key, state)]
+                return [(after, value or nothing) for after, value in self.picked(found, key, state, site)]
             if isinstance(found, Sequence):
                 place = only(key)
                 if isinstance(place, Tensor) and place.device.is_gpu:
@@ -497,6 +498,13 @@ class Attributes(Core):
             # What a library holds, such as sys.argv, is the same wherever it is looked up.
             return [(state, unknown(atom, "[]", key))]
         return [(state, unknown("item", site, atom))]
+
+    def picked(self, found: Dict, key: Value, state: State, site: Site, default: Value | None = None) -> Results:
+        """The items that a key may lead to; where that is not known, a finding says which one it is about."""
+        if is_choice(found, key):
+            for question in questions_of(found, key):
+                self.record.asked.setdefault(question, Asking(site, None, positive=True, picks=True))
+        return picked(found, key, state, default)
 
     def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """An item of a ``defaultdict``, which is made where it is missing."""
