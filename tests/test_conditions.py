@@ -82,8 +82,8 @@ CASES = {
     ),
     "one of several names of a file, each of which picks an item of a table": (
         "import json\n\n\ndef init():\n    torch.cuda.init()\n\n\nKINDS = {'host': int, 'gpu': init, 'tpu': float}\n"
-        "for name in json.load(open('c.json')):\n    kind = KINDS.get(name)\n    if kind is None:\n        raise KeyError(name)\n"
-        "    kind()\nstart()\n",
+        "for name in json.load(open('c.json')):\n    kind = KINDS.get(name)\n    if kind is None:\n"
+        "        raise KeyError(name)\n    kind()\nstart()\n",
         "if `KINDS.get(name)` picks gpu",
     ),
     "an item that is a task of a pool which was made before": (
@@ -276,7 +276,8 @@ def test_a_module_that_a_file_names_is_picked_from_its_package() -> None:
     files = {
         "main.py": HEAD
         + "import importlib\nimport json\nif __name__ == '__main__':\n"
-        + "    name = json.load(open('plugins.json'))['gpu']\n    importlib.import_module(f'plugins.{name}')\n    start()\n",
+        + "    name = json.load(open('plugins.json'))['gpu']\n"
+        + "    importlib.import_module(f'plugins.{name}')\n    start()\n",
         "plugins/__init__.py": "",
         "plugins/gpu.py": "import torch\nNAME = torch.cuda.get_device_name()\n",
         "plugins/host.py": "import platform\nNAME = platform.node()\n",
