@@ -44,6 +44,16 @@ CASES = {
         "    torch.cuda.init()\n    start()\n\n\nmain(args.mode)\n",
         "if `--mode` is gpu",
     ),
+    "two options, with which its caller returns early": (
+        "args = parser.parse_args()\n\n\ndef main(gpu, mode):\n    if gpu and mode == 'cpu':\n        return\n"
+        "    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",
+        "if `--use-gpu` is not given or `--mode` is not cpu",
+    ),
+    "two options that the program refuses": (
+        "args = parser.parse_args()\n\n\ndef main(gpu, mode):\n    if gpu and mode == 'cpu':\n"
+        "        raise ValueError(mode)\n    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",
+        None,
+    ),
     "a number of workers": (
         "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers > 1:\n    start()\n",
         "if `--workers` is more than 1",

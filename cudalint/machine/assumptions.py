@@ -7,7 +7,7 @@ where the program asks for it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
@@ -93,6 +93,14 @@ def assumptions(
         elif place is not None:
             written.append(_written(place, told, answer))
     return tuple(dict.fromkeys((*named, *written)))
+
+
+def alternatives(choices: Iterable[questions.Either], modelled: Container[str]) -> Iterator[Assumption]:
+    """What is assumed where one of two things is so, and both have a name: ``--dry`` is not given or ``--jobs`` is 1."""
+    for choice in choices:
+        one, other = (assumptions((fact,), {}, modelled) for fact in (choice.one, choice.other))
+        if len(one) == len(other) == 1:
+            yield Assumption(str(one[0].subject), f"{one[0].holds} or {other[0].subject} {other[0].holds}")
 
 
 def _fit(pattern: Site, facts: tuple[questions.Fact, ...], places: Mapping[Hashable, Asking]) -> str:

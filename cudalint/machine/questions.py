@@ -354,7 +354,7 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
 
     Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
     """
-    known = [choice for choice in (*_choices(mine), *_choices(theirs)) if _follows_from(choice, mine, theirs)]
+    known = [choice for choice in (*choices(mine), *choices(theirs)) if _follows_from(choice, mine, theirs)]
     left = [fact for fact in mine if fact not in theirs and is_of_the_run(fact[0])]
     right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])] if left else []
     if len(left) * len(right) <= MOST_CHOICES:
@@ -375,17 +375,18 @@ def settled(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
     return facts
 
 
-def _choices(facts: tuple[Fact, ...]) -> list[Either]:
+def choices(facts: tuple[Fact, ...]) -> list[Either]:
+    """What a path may choose from."""
     return [sym for sym, _ in facts if type(sym) is Either]
 
 
 def _left_over(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     """What one of two facts says where the other one does not hold."""
-    choices = _choices(facts)
-    if not choices:
+    given = choices(facts)
+    if not given:
         return None
     known = settled(facts)
-    for choice in choices:
+    for choice in given:
         one, other = choice.one, choice.other
         for fact, instead in ((one, other), (other, one)):
             told = answered((fact,), wanted)
