@@ -96,7 +96,10 @@ def assumptions(
 
 
 def alternatives(choices: Iterable[questions.Either], modelled: Container[str]) -> Iterator[Assumption]:
-    """What is assumed where one of two things is so, and both have a name: ``--dry`` is not given or ``--jobs`` is 1."""
+    """What is assumed where one of two things is so, and both have a name: ``--dry`` is not given, or ``--jobs`` 1.
+
+    Others cannot be said in a few words.
+    """
     for choice in choices:
         one, other = (assumptions((fact,), {}, modelled) for fact in (choice.one, choice.other))
         if len(one) == len(other) == 1:
