@@ -233,8 +233,10 @@ class Attributes(Core):
                 spec = None if base is None else self.library.function(f"{base}.{name}")
                 if spec is not None and "class.method" in (spec.get("does"), spec.get("kind")):
                     return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
-                if name == "__name__":
-                    return [(state, const(found.name))]
+                if name in ("__name__", "__qualname__"):
+                    return [(state, const(found.name if name == "__name__" else found.qualname))]
+                if name == "__module__" and (home := _name_of_module(found.module, state)):
+                    return [(state, home)]
                 if name == "__match_args__" and (fields := self.record_fields(ref, state)):
                     names = tuple(const(field) for field, _ in fields)
                     return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
@@ -264,6 +266,8 @@ class Attributes(Core):
                 return [(state, const(found.address[1]))]
             case Closure() if name == "__name__":
                 return [(state, const(found.address[1].rpartition(".")[2]))]
+            case Closure() if name == "__module__" and (home := _name_of_module(found.address[0], state)):
+                return [(state, home)]
         return [(state, unknown("object", ref.address, name))]
 
     def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
@@ -518,6 +522,12 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+def _name_of_module(module: str, state: State) -> Value:
+    """What a module is called in this process: main has another name in a fresh one."""
+    found = state.get(Ref(("module", module)))
+    return found.variables.get("__name__", ()) if isinstance(found, Scope) else ()
 
 
 @cache
