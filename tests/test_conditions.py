@@ -96,6 +96,11 @@ CASES = {
         "        raise KeyError(name)\n    kind()\nstart()\n",
         "if `KINDS.get(name)` picks gpu",
     ),
+    "a method of an object, by a name that a file ends": (
+        "import json\n\n\nclass Worker:\n    def do_host(self):\n        return 1\n    def do_init(self):\n"
+        "        torch.cuda.init()\n\n\ngetattr(Worker(), f'do_{json.load(open(0))}')()\nstart()\n",
+        "if `getattr(Worker(), f'do_{json.load(open(0))}')` picks do_init",
+    ),
     "an item that is a task of a pool which was made before": (
         "import json\n\nKINDS = {'host': int, 'gpu': work, 'tpu': float}\ntorch.cuda.init()\npool = mp.Pool(2)\n"
         "for name in json.load(open('c.json')):\n    pool.map(KINDS[name], [1])\n",

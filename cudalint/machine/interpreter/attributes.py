@@ -114,6 +114,12 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
             case Bound(function=Lib(path=path), receiver=receiver):
                 return [(state, (self._bound_of_library(f"{path}.{name}", receiver),))]
+            case Bound(receiver=receiver) if name == "__self__":
+                return [(state, (receiver,))]
+            case Bound(function=Ref() as function) if isinstance(state.get(function), Closure):
+                if name == "__func__":
+                    return [(state, (function,))]
+                return self._object_attribute(function, name, state, frame, site)
         return [(state, unknown("attribute", atom, name))]
 
     def _put_into(self, atom: Unknown, field: str | None, state: State) -> Value:
