@@ -212,7 +212,6 @@ class EntryRecord:
             certain=doubt is None,
             doubt=doubt,
             outlived=outcome.within in self.outlived,
-            choices=(),
             assumptions=(
                 *assumptions(self._optional(outcome.facts), self.asked, modelled),
                 *alternatives(self._open(outcome), modelled),
