@@ -44,6 +44,16 @@ CASES = {
         "    torch.cuda.init()\n    start()\n\n\nmain(args.mode)\n",
         "if `--mode` is gpu",
     ),
+    "two options, with which its caller returns early": (
+        "args = parser.parse_args()\n\n\ndef main(gpu, mode):\n    if gpu and mode == 'cpu':\n        return\n"
+        "    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",
+        "if `--use-gpu` is not given or `--mode` is not cpu",
+    ),
+    "two options that the program refuses": (
+        "args = parser.parse_args()\n\n\ndef main(gpu, mode):\n    if gpu and mode == 'cpu':\n"
+        "        raise ValueError(mode)\n    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",
+        None,
+    ),
     "a number of workers": (
         "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers > 1:\n    start()\n",
         "if `--workers` is more than 1",
@@ -74,6 +84,27 @@ CASES = {
     "an item of a file": (
         "import json\n\nconfig = json.load(open('c.json'))\nif config['gpu']:\n    torch.cuda.init()\nstart()\n",
         "if `config['gpu']` is true",
+    ),
+    "an item of a table, by a name that a file gives": (
+        "import json\n\n\ndef init():\n    torch.cuda.init()\n\n\nKINDS = {'host': int, 'gpu': init, 'tpu': float}\n"
+        "kind = KINDS[json.load(open('c.json'))['kind']]\nif callable(kind):\n    kind()\nstart()\n",
+        "if `KINDS[json.load(open('c.json'))['kind']]` picks gpu",
+    ),
+    "one of several names of a file, each of which picks an item of a table": (
+        "import json\n\n\ndef init():\n    torch.cuda.init()\n\n\nKINDS = {'host': int, 'gpu': init, 'tpu': float}\n"
+        "for name in json.load(open('c.json')):\n    kind = KINDS.get(name)\n    if kind is None:\n"
+        "        raise KeyError(name)\n    kind()\nstart()\n",
+        "if `KINDS.get(name)` picks gpu",
+    ),
+    "a method of an object, by a name that a file ends": (
+        "import json\n\n\nclass Worker:\n    def do_host(self):\n        return 1\n    def do_init(self):\n"
+        "        torch.cuda.init()\n\n\ngetattr(Worker(), f'do_{json.load(open(0))}')()\nstart()\n",
+        "if `getattr(Worker(), f'do_{json.load(open(0))}')` picks do_init",
+    ),
+    "an item that is a task of a pool which was made before": (
+        "import json\n\nKINDS = {'host': int, 'gpu': work, 'tpu': float}\ntorch.cuda.init()\npool = mp.Pool(2)\n"
+        "for name in json.load(open('c.json')):\n    pool.map(KINDS[name], [1])\n",
+        "if `KINDS[name]` picks gpu",
     ),
     "an attribute": (
         "import settings\n\nif settings.current.gpu:\n    torch.cuda.init()\nstart()\n",
@@ -254,6 +285,21 @@ def test_options_of_click_are_named_as_they_are_given() -> None:
     )
     found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
     assert [f.condition for f in found] == ["if `--gpu` is given and `--mode` is fast"]
+
+
+def test_a_module_that_a_file_names_is_picked_from_its_package() -> None:
+    files = {
+        "main.py": HEAD
+        + "import importlib\nimport json\nif __name__ == '__main__':\n"
+        + "    name = json.load(open('plugins.json'))['gpu']\n"
+        + "    importlib.import_module(f'plugins.{name}')\n    start()\n",
+        "plugins/__init__.py": "",
+        "plugins/gpu.py": "import torch\nNAME = torch.cuda.get_device_name()\n",
+        "plugins/host.py": "import platform\nNAME = platform.node()\n",
+    }
+    found = analyse([SourceFile(path, text, text.encode()) for path, text in files.items()], Options()).findings
+    conditions = [f.condition for f in found if f.code == "CUD101"]
+    assert conditions == ["if `importlib.import_module(f'plugins.{name}')` picks plugins.gpu"]
 
 
 def test_the_size_of_a_group_is_what_it_was_joined_with() -> None:

@@ -19,6 +19,7 @@ from cudalint.machine.assumptions import Assumption
 from cudalint.machine.interpreter import Host
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.machine.questions import Either
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project import cores, running, workers
 from cudalint.project.entry_results import EntryResult, as_row, from_row
@@ -272,6 +273,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         in_test=True,
         within=site,
         facts=((("kept", 0), True),),
+        choices=(Either((("kept", 0), True), (("kept", 0), False)),),
         unsaid=True,
         outlived=True,
         chosen=True,

@@ -7,7 +7,7 @@ where the program asks for it.
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
@@ -45,7 +45,8 @@ class Asking:
 
     ``positive``: the test holds where the question is answered by yes. ``chooses``: it is no test, but something that
     happens on a GPU or not by the answer. ``required``: it is asserted, and the program ends where it does not hold.
-    ``fits``: it is part of what a pattern asks, and ``whole`` is that pattern.
+    ``fits``: it is part of what a pattern asks, and ``whole`` is that pattern. ``picks``: a dict is
+    asked by a key that is not known, and ``whole`` is where that is done.
     """
 
     whole: Site
@@ -54,6 +55,7 @@ class Asking:
     chooses: bool = False
     required: bool = False
     fits: bool = False
+    picks: bool = False
 
 
 def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]:
@@ -91,6 +93,17 @@ def assumptions(
         elif place is not None:
             written.append(_written(place, told, answer))
     return tuple(dict.fromkeys((*named, *written)))
+
+
+def alternatives(choices: Iterable[questions.Either], modelled: Container[str]) -> Iterator[Assumption]:
+    """What is assumed where one of two things is so, and both have a name: ``--dry`` is not given, or ``--jobs`` 1.
+
+    Others cannot be said in a few words.
+    """
+    for choice in choices:
+        one, other = (assumptions((fact,), {}, modelled) for fact in (choice.one, choice.other))
+        if len(one) == len(other) == 1:
+            yield Assumption(str(one[0].subject), f"{one[0].holds} or {other[0].subject} {other[0].holds}")
 
 
 def _fit(pattern: Site, facts: tuple[questions.Fact, ...], places: Mapping[Hashable, Asking]) -> str:
@@ -205,6 +218,8 @@ def is_stand_in(value: Hashable) -> bool:
 def _written(place: Asking, told: questions.Asked, answer: bool) -> Assumption:
     if place.chooses:
         return Assumption(place.whole, _negated("is on a GPU", answer))
+    if place.picks and told[0] == "==":
+        return Assumption(place.whole, f"{'picks' if answer else 'does not pick'} {_constant(told[1])}")
     if place.subject is not None and told[0] != "true":
         return Assumption(place.subject, _relation(told, answer))
     return Assumption(place.whole, _truth(answer is place.positive))

@@ -39,7 +39,8 @@ class Closure:
     ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
     ``compiled`` names what a framework does whenever the function is called that it made of this one; ``cache`` holds
     what it gave before; ``setter`` is what assigning to a property calls; within ``managed`` it runs, of which the last
-    is the outermost; ``own`` holds the attributes that it was given.
+    is the outermost; ``own`` holds the attributes that it was given, which are all that it has where it is ``bare``: no
+    decorator could give it others.
     """
 
     function: ir.Function
@@ -54,6 +55,7 @@ class Closure:
     setter: Ref | None = None
     managed: tuple[Ref, ...] = ()
     own: Ref | None = None
+    bare: bool = False
 
     @property
     def address(self) -> tuple[str, str]:

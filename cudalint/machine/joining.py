@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, both, makes_uncertain, remembered, settled
+from cudalint.machine.questions import Fact, both, is_assumed, makes_uncertain, read, remembered, settled
 from cudalint.machine.state import BLOT, Current, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -197,7 +197,8 @@ def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fac
     both."""
     if mine == theirs:
         return mine
-    facts = tuple(fact for fact in mine if fact in theirs)
+    facts = tuple(fact for fact in mine if is_assumed(fact, theirs))
+    facts = (*facts, *(fact for fact in theirs if fact not in mine and is_assumed(fact, mine)))
     facts = (*facts, *(fact for fact in both(mine, theirs) if fact not in facts))
     if any(map(makes_uncertain, facts)) or not any(map(makes_uncertain, theirs)):
         return facts
@@ -384,12 +385,11 @@ def merge(states: Iterable[State]) -> list[State]:
 def _given_up(states: list[State]) -> Hashable | None:
     """The question that paths no longer stay apart for; None where they are few enough."""
     assumed = [settled(state.facts) for state in states]
-    longest = max(map(len, assumed))
-    if len(states) <= MOST_STATES and longest < MOST_FACTS:
+    if len(states) <= MOST_STATES and max(map(len, assumed)) < MOST_FACTS:
         return None
     first, *others = assumed
     shared = [fact for fact in first if all(fact in other for other in others)]
-    asked = longest - len(shared)
+    asked = max(_number_asked(facts, shared) for facts in assumed)
     if len(states) <= MOST_STATES and asked < MOST_FACTS:
         return None
     questions: list[Hashable] = []
@@ -399,6 +399,11 @@ def _given_up(states: list[State]) -> Hashable | None:
     if idle is None and len(states) <= MOST_STATES and asked == MOST_FACTS:
         return None
     return next(iter(questions), None) if idle is None else idle
+
+
+def _number_asked(facts: tuple[Fact, ...], shared: list[Fact]) -> int:
+    """How many things these facts are about, beside what is shared: which constants one of them is not is one."""
+    return len({read(fact[0])[0] for fact in facts if fact not in shared})
 
 
 def _idle(questions: list[Hashable], states: list[State]) -> Hashable | None:
@@ -420,7 +425,7 @@ def _tells(question: Hashable, states: list[State], kinds: list[int]) -> bool:
     Those that were not asked may belong to either.
     """
     known = list(zip(states, kinds, strict=True))
-    yes = {kind for state, kind in known if (question, False) not in state.facts}
+    yes = {kind for state, kind in known if not is_assumed((question, False), state.facts)}
     no = {kind for state, kind in known if (question, True) not in state.facts}
     return yes != no
 

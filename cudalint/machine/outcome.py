@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.machine.assumptions import Assumption
+from cudalint.machine.questions import Either
 from cudalint.machine.trace import Site, TraceStep
 
 
@@ -94,8 +95,9 @@ class Outcome:
     parent handles that. ``chosen``: the program says how that worker is started, so that no caller decides it.
     ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
     share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
-    said. ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows
-    only because a bound ended the paths before it, or where one guess rests on another, and is not reported.
+    said, and ``choices`` that one of two things is so. ``benign``: the code shows that it is meant, or that nothing
+    comes of it as it stands. ``unsaid``: it shows only because a bound ended the paths before it, or where one guess
+    rests on another, and is not reported.
     """
 
     kind: Kind
@@ -115,6 +117,7 @@ class Outcome:
     in_test: bool = False
     within: Site | None = None
     facts: tuple[tuple[Hashable, bool], ...] = ()
+    choices: tuple[Either, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     unsaid: bool = False
     outlived: bool = False

@@ -5,7 +5,7 @@ What is looked up under the same key twice is looked up under one: ``KINDS[name]
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 
 from cudalint.machine import questions
 from cudalint.machine.frame import Results
@@ -48,6 +48,13 @@ def picked(found: Dict, key: Value, state: State, default: Value | None = None) 
             results.append((state, value))
             state = other
     return results if default is None else [*results, (state, default)]
+
+
+def questions_of(found: Dict, key: Value) -> Iterator[Hashable]:
+    """The questions whether an unknown key leads to each of the items of a dict."""
+    subject = questions.identity(key)
+    if subject is not None:
+        yield from (_asks(subject, name) for name in found.items)
 
 
 def is_choice(found: Dict, key: Value) -> bool:

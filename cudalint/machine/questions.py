@@ -182,6 +182,34 @@ def remembered(facts: tuple[Fact, ...], most: int) -> tuple[Fact, ...]:
     return left[-most:]
 
 
+def learned(facts: tuple[Fact, ...], sym: Hashable, answer: bool) -> tuple[Fact, ...]:
+    """These facts and one more. Which constant something is says all that it is not."""
+    fact = plain(sym, answer)
+    match fact:
+        case (("is", "==", subject, Const()), True):
+            facts = tuple(known for known in facts if known[1] or _compared_with(known[0], subject) is None)
+    return (*facts, fact)
+
+
+def is_assumed(fact: Fact, facts: tuple[Fact, ...]) -> bool:
+    """Whether a path assumes something: by itself, or as it is another constant than this one."""
+    if fact in facts:
+        return True
+    match fact:
+        case (("is", "==", subject, Const() as constant), False):
+            others = [_compared_with(sym, subject) for sym, answer in facts if answer]
+            return any(other is not None and other != constant for other in others)
+    return False
+
+
+def _compared_with(sym: Hashable, subject: Hashable) -> Const | None:
+    """The constant that a question asks something to be."""
+    match sym:
+        case ("is", "==", about, Const() as constant) if about == subject:
+            return constant
+    return None
+
+
 def is_of_the_run(sym: Hashable) -> bool:
     """Whether users answer a question when they start the program: an option, a variable of the environment."""
     return _is_told(read(sym)[0])
@@ -326,7 +354,7 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
 
     Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
     """
-    known = [choice for choice in (*_choices(mine), *_choices(theirs)) if _follows_from(choice, mine, theirs)]
+    known = [choice for choice in (*choices(mine), *choices(theirs)) if _follows_from(choice, mine, theirs)]
     left = [fact for fact in mine if fact not in theirs and is_of_the_run(fact[0])]
     right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])] if left else []
     if len(left) * len(right) <= MOST_CHOICES:
@@ -347,17 +375,18 @@ def settled(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
     return facts
 
 
-def _choices(facts: tuple[Fact, ...]) -> list[Either]:
+def choices(facts: tuple[Fact, ...]) -> list[Either]:
+    """What a path may choose from."""
     return [sym for sym, _ in facts if type(sym) is Either]
 
 
 def _left_over(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     """What one of two facts says where the other one does not hold."""
-    choices = _choices(facts)
-    if not choices:
+    given = choices(facts)
+    if not given:
         return None
     known = settled(facts)
-    for choice in choices:
+    for choice in given:
         one, other = choice.one, choice.other
         for fact, instead in ((one, other), (other, one)):
             told = answered((fact,), wanted)

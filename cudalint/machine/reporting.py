@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, USES, Fact, settled
+from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, USES, Fact, choices, settled
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
@@ -57,6 +57,7 @@ def outcome_of(
         in_test=machine.options.in_test,
         within=within,
         facts=facts,
+        choices=tuple(choices(state.facts)),
         unsaid=machine.record.spent or (detail == "unseen" and any(map(_supposes, facts))),
         benign=benign,
         chosen=launch is not None and launch.chosen,

@@ -560,7 +560,7 @@ class State:
 
     def learn(self, sym: Hashable, value: bool) -> None:
         """Add what this path was asked and had no answer to."""
-        self.facts = questions.remembered((*self.facts, questions.plain(sym, value)), MOST_ASSUMED)
+        self.facts = questions.remembered(questions.learned(self.facts, sym, value), MOST_ASSUMED)
 
     def split(self, sym: Hashable, here: bool = True) -> State:
         """Go on with one answer to what was asked and is not known; the result is the path with the other answer."""

@@ -90,7 +90,8 @@ def _function(function: ir.Function, module: str) -> list[_Bound] | None:
             return None
         if found is not None:
             defaults.append((param.name, found))
-    return [(function.name, Closure(function, Ref(("module", module)), module, tuple(defaults)))]
+    made = Closure(function, Ref(("module", module)), module, tuple(defaults), bare=True)
+    return [(function.name, made)]
 
 
 def _constant(node: ir.Expr) -> Value | None:

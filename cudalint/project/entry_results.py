@@ -16,6 +16,7 @@ from cudalint import fingerprint
 from cudalint.machine.assumptions import Assumption
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.machine.questions import Either
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project.callers import Callers, Place
 from cudalint.project.derived import derived
@@ -205,6 +206,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.in_test,
         _site_row(outcome.within),
         len(outcome.facts),
+        len(outcome.choices),
         outcome.unsaid,
         outcome.outlived,
         outcome.chosen,
@@ -215,7 +217,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, doubt, in_test, within, facts, unsaid, outlived, chosen, benign, assumptions = row[12:]
+    condition, doubt, in_test, within, facts, choices, unsaid, outlived, chosen, benign, assumptions = row[12:]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -235,6 +237,7 @@ def _outcome(row: list[Any]) -> Outcome:
         within=None if within is None else _site(within),
         # What was assumed has been weighed against other paths already; that something was is still asked.
         facts=tuple((("kept", i), True) for i in range(facts)),
+        choices=tuple(Either((("kept", i), True), (("kept", i), False)) for i in range(choices)),
         unsaid=unsaid,
         outlived=outlived,
         chosen=chosen,

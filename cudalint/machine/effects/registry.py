@@ -158,6 +158,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "len": containers.len_,
     "isinstance": builtins.isinstance_,
     "issubclass": builtins.issubclass_,
+    "is-callable": builtins.callable_,
+    "is-class": builtins.is_class,
     "show": builtins.show,
     "list.method": containers.list_method,
     "context-variable": context_variables.make,

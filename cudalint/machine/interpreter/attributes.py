@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import cache
 
 from cudalint.machine import enums, mappings, operators, questions
+from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import behind, defines, is_class
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
@@ -30,7 +31,7 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
-from cudalint.machine.picking import picked
+from cudalint.machine.picking import is_choice, picked, questions_of
 from cudalint.machine.slices import part, part_of_text
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -113,6 +114,12 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
             case Bound(function=Lib(path=path), receiver=receiver):
                 return [(state, (self._bound_of_library(f"{path}.{name}", receiver),))]
+            case Bound(receiver=receiver) if name == "__self__":
+                return [(state, (receiver,))]
+            case Bound(function=Ref() as function) if isinstance(state.get(function), Closure):
+                if name == "__func__":
+                    return [(state, (function,))]
+                return self._object_attribute(function, name, state, frame, site)
         return [(state, unknown("attribute", atom, name))]
 
     def _put_into(self, atom: Unknown, field: str | None, state: State) -> Value:
@@ -232,8 +239,10 @@ class Attributes(Core):
                 spec = None if base is None else self.library.function(f"{base}.{name}")
                 if spec is not None and "class.method" in (spec.get("does"), spec.get("kind")):
                     return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
-                if name == "__name__":
-                    return [(state, const(found.name))]
+                if name in ("__name__", "__qualname__"):
+                    return [(state, const(found.name if name == "__name__" else found.qualname))]
+                if name == "__module__" and (home := _name_of_module(found.module, state)):
+                    return [(state, home)]
                 if name == "__match_args__" and (fields := self.record_fields(ref, state)):
                     names = tuple(const(field) for field, _ in fields)
                     return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
@@ -263,6 +272,8 @@ class Attributes(Core):
                 return [(state, const(found.address[1]))]
             case Closure() if name == "__name__":
                 return [(state, const(found.address[1].rpartition(".")[2]))]
+            case Closure() if name == "__module__" and (home := _name_of_module(found.address[0], state)):
+                return [(state, home)]
         return [(state, unknown("object", ref.address, name))]
 
     def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
@@ -458,7 +469,7 @@ class Attributes(Core):
                     return failed
             if isinstance(found, Dict):
                 nothing = unknown("item", site, atom.address)
-                return [(after, value or nothing) for after, value in picked(found, key, state)]
+                return [(after, value or nothing) for after, value in self.picked(found, key, state, site)]
             if isinstance(found, Sequence):
                 place = only(key)
                 if isinstance(place, Tensor) and place.device.is_gpu:
@@ -498,6 +509,13 @@ class Attributes(Core):
             return [(state, unknown(atom, "[]", key))]
         return [(state, unknown("item", site, atom))]
 
+    def picked(self, found: Dict, key: Value, state: State, site: Site, default: Value | None = None) -> Results:
+        """The items that a key may lead to; where that is not known, a finding says which one it is about."""
+        if is_choice(found, key):
+            for question in questions_of(found, key):
+                self.record.asked.setdefault(question, Asking(site, None, positive=True, picks=True))
+        return picked(found, key, state, default)
+
     def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """An item of a ``defaultdict``, which is made where it is missing."""
         there = operators.item(found, key)
@@ -510,6 +528,12 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+def _name_of_module(module: str, state: State) -> Value:
+    """What a module is called in this process: main has another name in a fresh one."""
+    found = state.get(Ref(("module", module)))
+    return found.variables.get("__name__", ()) if isinstance(found, Scope) else ()
 
 
 @cache

@@ -154,6 +154,8 @@ class Core(Hooks, ABC):
         # Whether coroutines that are made now run later: what is evaluated is given to a process that is being made, or
         # the call that runs is all that an assignment keeps.
         self._makes_later = False
+        # The global that a function gave back last, by its module, where that was None.
+        self._gave_none: tuple[ir.Name, str] | None = None
         self._kept: ir.Expr | None = None
         # What the match statements look at whose patterns are tried, each within the one before it.
         self._subjects: list[Value] = []
@@ -689,6 +691,18 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _unknown_method(self, call: Call) -> Value | None:
         """What a method of something unknown gives, where more is known of it; None for all others."""
+
+    @abstractmethod
+    def _of_main(self, node: ir.Name, value: Value, state: State, frame: Frame) -> Results:
+        """What a name stands for that None is not enough for."""
+
+    @abstractmethod
+    def _of_parent(self, node: ir.Attr, value: Value, state: State, frame: Frame) -> Results:
+        """The same for an attribute of what a name stands for."""
+
+    @abstractmethod
+    def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
+        """Where a variable of this function or module is kept."""
 
     @abstractmethod
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:

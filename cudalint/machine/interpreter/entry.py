@@ -6,10 +6,10 @@ from collections.abc import Container, Hashable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from cudalint.machine.assumptions import Asking, Facts, assumptions
+from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
-from cudalint.machine.questions import Fact, are_of_several_ranks, asks_for_an_option
+from cudalint.machine.questions import Either, Fact, are_of_several_ranks, asks_for_an_option
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -212,7 +212,10 @@ class EntryRecord:
             certain=doubt is None,
             doubt=doubt,
             outlived=outcome.within in self.outlived,
-            assumptions=assumptions(self._optional(outcome.facts), self.asked, modelled),
+            assumptions=(
+                *assumptions(self._optional(outcome.facts), self.asked, modelled),
+                *alternatives(self._open(outcome), modelled),
+            ),
         )
 
     def _weighed(self, outcome: Outcome) -> Outcome:
@@ -239,6 +242,23 @@ class EntryRecord:
 
     def _optional(self, facts: Facts) -> Facts:
         return tuple(fact for fact in facts if not self._is_required(fact))
+
+    def _open(self, outcome: Outcome) -> list[Either]:
+        """The choices of a path that the program leaves to its user: it does something else where neither is so."""
+        return [
+            choice
+            for choice in outcome.choices
+            if choice.one not in outcome.facts and choice.other not in outcome.facts
+            if not self._is_required_choice(choice)
+        ]
+
+    def _is_required_choice(self, choice: Either) -> bool:
+        """Whether the program refuses to run where neither of two things is so."""
+        neither = [(question, not answer) for question, answer in (choice.one, choice.other)]
+        if self.cut is not None or not any(all(fact in facts for fact in neither) for facts in self.refused):
+            return False
+        either = ((choice, True), choice.one, choice.other)
+        return all(any(fact in facts for fact in either) for facts in self.completed)
 
     def _is_required(self, fact: Fact) -> bool:
         """Whether the program refuses to run with the other answer: then its user need not hear of it."""

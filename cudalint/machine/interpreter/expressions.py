@@ -67,6 +67,8 @@ class Expressions(Core):
         for link in reversed(links):
             if self.parents and isinstance(node, ir.Attr):
                 results = [r for s, v in results for r in self._of_parent(node, v, s, frame)]
+            elif self.parents and isinstance(node, ir.Call) and not isinstance(link, ir.Call):
+                results = [r for s, v in results for r in self._of_getter(v, s, frame)]
             results = [r for s, v in results for r in self._told_apart(link, node, v, s, frame)]
             node = link
             if len(results) > 4:
@@ -93,6 +95,13 @@ class Expressions(Core):
                 failed = self._missing_part(owner, node.attr, state, frame, site) if isinstance(owner, Ref) else None
                 return [(state, value)] if failed is None else failed
         return [(state, value)]
+
+    def _of_getter(self, value: Value, state: State, frame: Frame) -> Results:
+        """The same for what a function gives back: ``settings().device``."""
+        if value != NONE or self._gave_none is None:
+            return [(state, value)]
+        node, module = self._gave_none
+        return self._of_main(node, value, state, replace(frame, scope=Ref(("module", module)), module=module))
 
     def _of_object(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results | None:
         """What a class or an object of the program lacks that a fresh process found it without; None if it has that."""

@@ -28,7 +28,7 @@ class Functions(Core):
 
     def _function_def(self, node: ir.FunctionDef, state: State, frame: Frame) -> list[State]:
         result: list[State] = []
-        for current, closure in self._closure(node.function, state, frame):
+        for current, closure in self._closure(node.function, state, frame, bare=not node.decorators):
             values: Results = [(current, (closure,))]
             for decorator in reversed(node.decorators):
                 values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
@@ -37,7 +37,9 @@ class Functions(Core):
                 result.append(after)
         return result
 
-    def _closure(self, function: ir.Function, state: State, frame: Frame) -> list[tuple[State, Ref]]:
+    def _closure(
+        self, function: ir.Function, state: State, frame: Frame, *, bare: bool = False
+    ) -> list[tuple[State, Ref]]:
         defaults: list[tuple[str, Value]] = []
         current = state
         for param in function.params:
@@ -48,7 +50,7 @@ class Functions(Core):
                     defaults.append((param.name, value))
         owner = frame.scope if self._is_class_scope(frame.scope, current) else None
         scope = frame.scope
-        made = Closure(function, scope, frame.module, tuple(defaults), owner=owner)
+        made = Closure(function, scope, frame.module, tuple(defaults), owner=owner, bare=bare)
         return [(current, current.new(("def", frame.module, function.ordinal), made))]
 
     def _is_class_scope(self, scope: Ref, state: State) -> bool:

@@ -51,12 +51,29 @@ class Statements(Core):
         if node.value is None:
             frame.returns.append((state, NONE))
             return []
-        frame.returns.extend(self.eval(node.value, state, frame))
+        given = self.eval(node.value, state, frame)
+        if self.parents:
+            is_global = isinstance(node.value, ir.Name) and self._place(node.value, state, frame) is None
+            is_none = is_global and any(value == NONE for _, value in given)
+            self._gave_none = (node.value, frame.module) if is_none and isinstance(node.value, ir.Name) else None
+        frame.returns.extend(given)
         return []
 
     def _if(self, node: ir.If, state: State, frame: Frame) -> list[State]:
         yes, no = self.branch(node.test, state, frame)
+        if self.parents and node.body and isinstance(node.body[-1], ir.Raise):
+            yes = self._refused(node.test, yes, frame, as_none=True)
         return [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]
+
+    def _refused(self, test: ir.Expr, states: list[State], frame: Frame, *, as_none: bool) -> list[State]:
+        """Paths that end in a refusal: perhaps as a fresh process finds None where its parent put something."""
+        asked = _asked_for_none(test, as_none=as_none)
+        if asked is None or frame.tries:
+            return states
+        given = [result for state in states for result in self.eval(asked, state, frame)]
+        if isinstance(asked, ir.Name):
+            return [s for state, value in given for s, _ in self._of_main(asked, value, state, frame)]
+        return [s for state, value in given for s, _ in self._of_parent(asked, value, state, frame)]
 
     def _bound(self, name: str, value: Value, state: State, frame: Frame) -> State:
         self.bind(name, value, state, frame)
@@ -81,6 +98,8 @@ class Statements(Core):
         asked = self.record.asked
         known = len(asked)
         yes, no = self.branch(node.test, state, frame)
+        if self.parents:
+            no = self._refused(node.test, no, frame, as_none=False)
         if not frame.tries:
             self.record.refused.extend(failed.facts for failed in no)
             asked.update({question: replace(asked[question], required=True) for question in tuple(asked)[known:]})
@@ -170,3 +189,15 @@ class Statements(Core):
             return states, []
         branches = [self.branch(case.guard, current, frame) for current in states]
         return [s for yes, _ in branches for s in yes], [s for _, no in branches for s in no]
+
+
+def _asked_for_none(test: ir.Expr, *, as_none: bool) -> ir.Name | ir.Attr | None:
+    """The name, or the attribute of one, that a test asks for nothing but None, or for anything else."""
+    match test:
+        case ir.Compare(left=ir.Name() | ir.Attr() as asked, op=op, right=ir.Const(value=None)):
+            return asked if op in (("is", "==") if as_none else ("is not", "!=")) else None
+        case ir.Not(value=ir.Name() | ir.Attr() as asked) if as_none:
+            return asked
+        case ir.Name() | ir.Attr() if not as_none:
+            return test
+    return None

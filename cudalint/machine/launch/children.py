@@ -90,6 +90,12 @@ def _answers(parent: State, start: Start) -> tuple[questions.Fact, ...]:
     return tuple(fact for fact in parent.facts if questions.asked_rank(fact[0]) is None)
 
 
+def tell(child: State, parent: State, start: Start) -> None:
+    """What the parent was told since the state in which it forked: a task comes from the path that gives it."""
+    for sym, answer in _answers(parent, start):
+        child.assume(sym, answer)
+
+
 def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch) -> list[State]:
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process

@@ -11,7 +11,7 @@ from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Beginning, Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.launch.children import boot, child_identity, fork
+from cudalint.machine.launch.children import boot, child_identity, fork, tell
 from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
@@ -96,6 +96,8 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         machine.has_booted(children)
     done: list[tuple[State, Value]] = []
     for child in children:
+        if parent is not None:
+            tell(child, state, start)
         inner = Frame(Ref(("module", machine.main)), machine.main)
         transfer = Transfer(machine, state, child, start.pickler, child.process.identity, copied=start.copies)
         needs_copy = fresh or parent is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import islice
+from types import FunctionType
 
 from cudalint.machine import operators
 from cudalint.machine.classes import MOST_BASES
@@ -17,6 +18,7 @@ from cudalint.machine.values import (
     NONE,
     TRUE,
     Atom,
+    Bound,
     Const,
     Dev,
     Lib,
@@ -166,8 +168,9 @@ def has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
             # The public names of arrays are known: an array has what its type does not lack.
             has_names = machine.library.lacks(kind, _NO_NAME) and not name.startswith("_")
             return not machine.library.lacks(kind, name) if has_names else None
-        case Ref():
-            return _object_has(machine, atom, name, state)
+        case Ref() | Bound(function=Ref()):
+            function = atom.function if isinstance(atom, Bound) else atom
+            return _object_has(machine, function, name, state) if isinstance(function, Ref) else None
     return None
 
 
@@ -180,8 +183,10 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
             return hasattr(dict, name)
         case Scope(variables=variables):
             return True if name in variables else None
-        case Closure():
-            return True if name in attributes_of_function(found, state) else None
+        case Closure(bare=bare):
+            if name in attributes_of_function(found, state) or hasattr(FunctionType, name):
+                return True
+            return False if bare else None
         case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
         case Instance(attributes=attributes, cls=cls):

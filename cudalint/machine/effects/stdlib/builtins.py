@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
-from cudalint.machine.effects.stdlib.types import is_instance_of_any, is_subclass_of_any
+from cudalint.machine.effects.stdlib.types import is_a_class, is_callable, is_instance_of_any, is_subclass_of_any
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
@@ -106,6 +106,24 @@ def issubclass_(machine: Machine, call: Call) -> Results:
     if len(call.args) == 2:
         value, kinds = call.args
         verdict = _agreed({is_subclass_of_any(machine, atom, kinds, call.state) for atom in value})
+    return [(call.state, unknown("follows", call.path, *call.args) if verdict is None else const(verdict))]
+
+
+def callable_(machine: Machine, call: Call) -> Results:
+    """``callable(x)``."""
+    return _asks_each(machine, call, is_callable)
+
+
+def is_class(machine: Machine, call: Call) -> Results:
+    """``inspect.isclass(x)``."""
+    return _asks_each(machine, call, is_a_class)
+
+
+def _asks_each(machine: Machine, call: Call, ask: Callable[[Machine, Atom, State], bool | None]) -> Results:
+    """A question about a value, where its answer is the same for all that it may be; else what follows from that."""
+    verdict = None
+    if len(call.args) == 1:
+        verdict = _agreed({ask(machine, atom, call.state) for atom in call.args[0]})
     return [(call.state, unknown("follows", call.path, *call.args) if verdict is None else const(verdict))]
 
 

@@ -11,7 +11,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Generator, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
-from cudalint.machine.picking import is_choice, picked
+from cudalint.machine.picking import is_choice
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
@@ -302,7 +302,7 @@ def dict_method(machine: Machine, call: Call) -> Results:
                 machine.store_dict(ref, operators.without_key(found, key), state)
             default = call.args[1] if len(call.args) > 1 else NONE
             if name == "get" and is_choice(found, key):
-                return picked(found, key, state, default)
+                return machine.picked(found, key, state, call.site, default)
             value = operators.item(found, key)
             if not value or (not found.exact and constant(key) not in found.items):
                 value = union([v for v in (value, default) if v])

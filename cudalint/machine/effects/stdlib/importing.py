@@ -9,8 +9,10 @@ from cudalint.machine.effects import plain
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Dict, LibraryObject
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.picking import is_choice
+from cudalint.machine.state import State
 from cudalint.machine.values import Lib, Ref, Value, const, constant, only, union, unknown
 
 _SPEC, _LOADER = "importlib.machinery.ModuleSpec", "importlib.machinery.SourceFileLoader"
@@ -61,9 +63,20 @@ def _one_of_package(machine: Machine, call: Call) -> Results:
     if not 0 < len(named) <= lookups.MOST_NAMED:
         return [(call.state, unknown("import", call.site))]
     results: Results = []
-    for one in named:
-        results.extend(machine.load(one, call.state.clone(), call.frame, call.site))
+    for state, one in _picked(machine, call, named):
+        results.extend(machine.load(one, state, call.frame, call.site))
     return results
+
+
+def _picked(machine: Machine, call: Call, named: list[str]) -> list[tuple[State, str]]:
+    """The modules that an unknown name may be, each with the path on which it is."""
+    homes = {Ref(("module", one)): one for one in named}
+    table = Dict({one: (ref,) for ref, one in homes.items()})
+    name = call.get("name") or ()
+    if not is_choice(table, name):
+        return [(call.state.clone(), one) for one in named]
+    found = machine.picked(table, name, call.state, call.site)
+    return [(state, homes[ref]) for state, value in found for ref in value if isinstance(ref, Ref)]
 
 
 def _named_package(machine: Machine, call: Call, package: str, is_listed: bool) -> str | None:

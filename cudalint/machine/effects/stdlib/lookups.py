@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.picking import is_choice
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -96,21 +97,64 @@ def _functions(machine: Machine, owner: Value, state: State) -> Iterator[str]:
 
 
 def members(machine: Machine, call: Call) -> Results:
-    """``inspect.getmembers(module, inspect.isfunction)``: names and values, by name."""
+    """``inspect.getmembers(module, inspect.isfunction)``: names and values, by name; of an object also its methods."""
     state = call.state
-    atom = only(call.args[0]) if call.args else None
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    scope = state.get(found.scope) if isinstance(found, Class) else found
-    wanted = only(call.args[1]) if len(call.args) > 1 else None
-    kind = _PREDICATES.get(wanted.path) if isinstance(wanted, Lib) else object if wanted is None else None
-    if not isinstance(scope, Scope) or kind is None:
+    ref = only(call.args[0]) if call.args else None
+    names = sorted(_member_names(machine, ref, state)) if isinstance(ref, Ref) else []
+    if not names or not isinstance(ref, Ref):
         return [(state, unknown("members", call.site))]
     rows: list[Value] = []
-    for name, value in sorted(scope.variables.items()):
-        held = state.get(atom) if isinstance(atom := only(value), Ref) else None
-        if isinstance(held, kind):
+    for name in names:
+        value = _member(machine, ref, name, call)
+        if len(value) == 1 and _passes(machine, value, call):
             rows.append((state.new(("member", call.site, name), Sequence("tuple", (const(name), value))),))
     return [(state, (state.new(("members", call.site), Sequence("list", tuple(rows))),))]
+
+
+def _member_names(machine: Machine, ref: Ref, state: State) -> set[str]:
+    """The names that a module binds, or a class and those above it, or the class of an object."""
+    match state.get(ref):
+        case Scope(kind="module", variables=variables):
+            return set(variables)
+        case Class():
+            order = machine.mro(ref, state)
+        case Instance(cls=cls):
+            order = machine.mro(cls, state)
+        case _:
+            return set()
+    scopes = [state.get(entry.scope) for entry in order if isinstance(entry, Class)]
+    return {name for scope in scopes if isinstance(scope, Scope) for name in scope.variables}
+
+
+def _member(machine: Machine, ref: Ref, name: str, call: Call) -> Value:
+    """What an object has under a name; what a property gives is not asked for."""
+    found = call.state.get(ref)
+    if isinstance(found, Scope):
+        return found.variables[name]
+    for entry in machine.mro(found.cls if isinstance(found, Instance) else ref, call.state):
+        scope = call.state.get(entry.scope) if isinstance(entry, Class) else None
+        if isinstance(scope, Scope) and name in scope.variables:
+            held = call.state.get(atom) if isinstance(atom := only(scope.variables[name]), Ref) else None
+            if isinstance(held, Closure) and held.kind in ("property", "cached"):
+                return ()
+            break
+    results = machine.attribute((ref,), name, call.state, call.frame, call.site)
+    return results[0][1] if len(results) == 1 else ()
+
+
+def _passes(machine: Machine, value: Value, call: Call) -> bool:
+    """Whether a member is one of those that are asked for; what a function of the program leaves open passes."""
+    predicate = call.get("predicate") or NONE
+    wanted, atom = only(predicate), value[0]
+    if predicate == NONE:
+        return True
+    if isinstance(wanted, Lib) and wanted.path in _PREDICATES:
+        function = atom.function if isinstance(atom, Bound) else atom
+        held = call.state.get(function) if isinstance(function, Ref) else None
+        is_bound = isinstance(atom, Bound) and wanted.path != "inspect.ismethod"
+        return isinstance(held, _PREDICATES[wanted.path]) and not is_bound
+    results = machine.call_value(predicate, [value], {}, call.state.clone(), call.frame, call.site)
+    return any(machine.truth(given, after)[0] is not False for after, given in results)
 
 
 def signature(machine: Machine, call: Call) -> Results:
@@ -256,6 +300,9 @@ def _one_of(machine: Machine, call: Call, component: Value, state: State) -> Res
 
 
 def any_of(machine: Machine, owner: Value, names: list[str], call: Call) -> Results:
-    """The functions under any of several names of an object, of which one is meant."""
-    found = [machine.attribute(owner, name, call.state, call.frame, call.site) for name in names]
-    return [(call.state, union([one[0][1] for one in found if len(one) == 1]))]
+    """The functions under any of several names of an object, of which one is meant: a path for each that differs."""
+    found = {name: machine.attribute(owner, name, call.state, call.frame, call.site) for name in names}
+    table = Dict({name: one[0][1] for name, one in found.items() if len(one) == 1})
+    if is_choice(table, call.args[1]):
+        return machine.picked(table, call.args[1], call.state, call.site, call.args[2] if len(call.args) > 2 else None)
+    return [(call.state, union(list(table.items.values())))]

@@ -14,6 +14,7 @@ from cudalint.machine.values import NONE, Lib, Ref, Task, Value, const, constant
 
 # What else a field tells of itself.
 _OF_FIELDS = ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only")
+_MISSING: Value = (Lib("dataclasses.MISSING"),)
 
 
 def field(machine: Machine, call: Call) -> Results:
@@ -28,7 +29,7 @@ def field(machine: Machine, call: Call) -> Results:
 
 
 def fields(machine: Machine, call: Call) -> Results:
-    """``fields(record)`` of a dataclass or an object of one: each with its name."""
+    """``fields(record)`` of a dataclass or an object of one: each with its name, and what it is by default."""
     state, atom = call.state, only(call.args[0]) if call.args else None
     found = state.get(atom) if isinstance(atom, Ref) else None
     cls = found.cls if isinstance(found, Instance) else atom
@@ -36,11 +37,21 @@ def fields(machine: Machine, call: Call) -> Results:
     if not known:
         return [(state, unknown("fields", call.site))]
     items: list[Value] = []
-    for name, _ in known:
+    for name, default in known:
         parts = {part: unknown("field", call.site, name, part) for part in _OF_FIELDS}
-        made = LibraryObject(NAMESPACE, {**parts, "name": const(name)}, call.site)
+        made = LibraryObject(NAMESPACE, {**parts, **_defaults(default), "name": const(name)}, call.site)
         items.append((state.new(("field", call.site, name), made),))
     return [(state, (state.new(("fields", call.site), Sequence("tuple", tuple(items))),))]
+
+
+def _defaults(given: Value | None) -> dict[str, Value]:
+    """What a field is by default, and what makes that: one of the two is missing, or both."""
+    made = only(given or ())
+    if given is None:
+        return {"default": _MISSING, "default_factory": _MISSING}
+    if isinstance(made, Task) and not made.args:
+        return {"default": _MISSING, "default_factory": made.function}
+    return {"default": given, "default_factory": _MISSING}
 
 
 def changed(machine: Machine, call: Call) -> Results:

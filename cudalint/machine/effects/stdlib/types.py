@@ -8,17 +8,19 @@ import numbers
 from collections.abc import Callable, Iterator
 
 from cudalint.machine.classes import Order, defines, is_protocol
-from cudalint.machine.heap import Class, Dict, Instance, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     DEVICE,
     STATE,
     Atom,
+    Bound,
     Const,
     Dev,
     Lib,
     Member,
+    Partial,
     Rank,
     Ref,
     Tensor,
@@ -238,3 +240,45 @@ def _is_plain(machine: Machine, kind: Lib) -> bool:
         return True
     # A class that a model describes as one: its instances are made by its library.
     return machine.library.canonical(kind.path) in machine.library.bases
+
+
+def is_callable(machine: Machine, atom: Atom, state: State) -> bool | None:
+    """Whether a value can be called; None where that is not known."""
+    match atom:
+        case Const(value=value):
+            return None if isinstance(value, Member) else False
+        case Bound(may_be_data=may_be_data):
+            return None if may_be_data else True
+        case Partial():
+            return True
+        case Lib(path=path):
+            return True if machine.library.function(path) is not None else None
+        case Ref():
+            return _is_callable_object(machine, state.get(atom), state)
+    return None
+
+
+def _is_callable_object(machine: Machine, held: object, state: State) -> bool | None:
+    match held:
+        case Closure(kind=kind):
+            return kind not in ("property", "cached")
+        case Class():
+            return True
+        case Sequence() | Dict() | Scope():
+            return False
+        case Instance(cls=cls):
+            order = machine.mro(cls, state)
+            if any(isinstance(entry, Class) and defines(entry, ("__call__",), state) for entry in order):
+                return True
+            return None if any(isinstance(entry, str) for entry in order) else False
+    return None
+
+
+def is_a_class(machine: Machine, atom: Atom, state: State) -> bool | None:
+    """Whether a value is a class; None where that is not known."""
+    match atom:
+        case Const() | Bound() | Partial() | Tensor() | Dev():
+            return False
+        case Ref():
+            return isinstance(state.get(atom), Class)
+    return None
