@@ -22,6 +22,8 @@ _OF_FILES = ("opens-file", "reads-file", "changes-file")
 # What starts other programs, which look at what they please; by these words git tells of changed files.
 _STARTS = frozenset({"fresh-process", "becomes-program"})
 _OF_CHANGES = frozenset({"diff", "status", "--dirty", "stash", "describe"})
+# What shows the processes that there are.
+_OF_PROCESSES = frozenset({"ps", "pgrep", "pidof", "pstree", "top", "lsof"})
 # What frames, tracebacks and code say of the rows that they come from, and what of their text.
 _ROWS = frozenset({"f_lineno", "tb_lineno", "co_firstlineno"})
 _CODE = frozenset(
@@ -77,7 +79,10 @@ class Texts(Producers):
             self._is_seen(Why.TEXT, given.site, f"{shown(path)}()")
         atoms = (*(a for value in values for a in value), *(() if receiver is None else (receiver,)))
         if self._starts_program(path):
-            is_seen = any(self._asks_for_own(words) for words in _commands(values, given.state))
+            commands = list(_commands(values, given.state))
+            if any(part in _OF_PROCESSES for words in commands for part in self._parts(words)):
+                self._is_seen(Why.CHILDREN, given.site, shown(path))
+            is_seen = any(map(self._asks_for_own, commands))
         else:
             is_seen = any(map(self._is_own_file, atoms)) and self._may_look_into(path)
         if is_seen:
@@ -110,11 +115,15 @@ class Texts(Producers):
         """Whether a command looks at the text of this program, or at what was changed; not one that only runs it."""
         if len(words) > 1 and words[0] == Lib("sys.executable") and self._is_own_file(words[1]):
             words = words[2:]
-        texts = [text for word in words if (text := said(word, self._file)) is not None]
-        parts = {part.strip("'\"();&|<>") for text in texts for part in text.split()}
+        parts = self._parts(words)
         if "git" in parts and parts & _OF_CHANGES:
             return True
         return any(leads_to(part, self._file) or part.endswith("*.py") for part in parts)
+
+    def _parts(self, words: Iterable[Atom]) -> set[str]:
+        """The single words of a command."""
+        texts = [text for word in words if (text := said(word, self._file)) is not None]
+        return {part.strip("'\"();&|<>") for text in texts for part in text.split()}
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         is_told = name in _PLAIN_ROWS | _PLAIN_CODE and isinstance(atom, Unknown) and _tells_places(atom.sym)
