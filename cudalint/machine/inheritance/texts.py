@@ -35,6 +35,9 @@ _CODE = frozenset(
 # The same of what these give, whose attributes have plain names.
 _TELL_PLACES = ("inspect.", "traceback.", "sys._getframe", "logging.")
 _PLAIN_ROWS, _PLAIN_CODE = frozenset({"lineno", "positions"}), frozenset({"code_context", "line"})
+_ROW = "lineno"
+# What tells rows of a text that it is given.
+_READ_TEXTS = ("ast.", "libcst.", "parso.", "tokenize.", "json.", "re.", "csv.", "shlex.", "xml.", "yaml.")
 # How formats of messages ask for the row that one comes from.
 _ROW_IN_FORMATS = ("%(lineno)", "{lineno", "${lineno")
 
@@ -127,11 +130,23 @@ class Texts(Producers):
 
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         is_told = name in _PLAIN_ROWS | _PLAIN_CODE and isinstance(atom, Unknown) and _tells_places(atom.sym)
-        if name in _ROWS or (is_told and name in _PLAIN_ROWS):
+        # What a library gives a function of the program has no name here: a warning, a message, a statistic.
+        is_row = name == _ROW and isinstance(atom, Unknown) and not _comes_from(atom.sym, _READ_TEXTS)
+        if name in _ROWS or is_row or (is_told and name in _PLAIN_ROWS):
             self._is_seen(Why.ROWS, site)
         if name in _CODE or (is_told and name in _PLAIN_CODE):
             self._is_seen(Why.TEXT, site)
         return super()._attribute_of(atom, name, state, frame, site)
+
+    def set_attribute(
+        self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> list[State]:
+        """``owner.attr = value``; a library may give rows to a function that is put there."""
+        if any(
+            isinstance(atom, Lib) and self.library.traits.has(f"{atom.path}.{attr}", "shows-rows") for atom in owner
+        ):
+            self._is_seen(Why.ROWS, site)
+        return super().set_attribute(owner, attr, value, state, frame, site)
 
     def _is_seen(self, why: Why, site: Site, name: str = "") -> None:
         self._asked.setdefault(Doubt(why, name, site))
@@ -162,11 +177,15 @@ def _commands(values: Iterable[Value], state: State) -> Iterator[list[Atom]]:
 
 def _tells_places(part: Hashable) -> bool:
     """Whether something comes of what gives frames, rows of the stack, or messages."""
+    return _comes_from(part, _TELL_PLACES)
+
+
+def _comes_from(part: Hashable, libraries: tuple[str, ...]) -> bool:
     match part:
         case Unknown(sym=sym):
-            return _tells_places(sym)
+            return _comes_from(sym, libraries)
         case str(text):
-            return text.startswith(_TELL_PLACES)
+            return text.startswith(libraries)
         case tuple():
-            return any(map(_tells_places, part))
+            return any(_comes_from(one, libraries) for one in part)
     return False
