@@ -6,6 +6,7 @@ Rows of code have other numbers only where a repair adds rows or takes some away
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from typing import TypeVar
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Sequence
@@ -13,15 +14,19 @@ from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.own_paths import leads_to, said
 from cudalint.machine.inheritance.process_effects import shown, takes_from_folder
 from cudalint.machine.inheritance.producers import Producers
+from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant
 
 # What is known of files, whatever they are asked for by.
 _OF_FILES = ("opens-file", "reads-file", "changes-file")
 # What starts other programs, which look at what they please; by these words git tells of changed files.
 _STARTS = frozenset({"fresh-process", "becomes-program"})
 _OF_CHANGES = frozenset({"diff", "status", "--dirty", "stash", "describe"})
+# The folder of the program, and all files of it, as patterns have them.
+_OWN_FOLDERS = frozenset({"", ".", "./", "\x00", "\x00/"})
+_ALL_FILES = frozenset({"*", "**", "**/*", "*.*", "./*", "\x00/*", "\x00/**", "\x00/**/*"})
 # What shows the processes that there are.
 _OF_PROCESSES = frozenset({"ps", "pgrep", "pidof", "pstree", "top", "lsof"})
 # What frames, tracebacks and code say of the rows that they come from, and what of their text.
@@ -44,6 +49,11 @@ _ROW_IN_FORMATS = ("%(lineno)", "{lineno", "${lineno")
 
 class Texts(Producers):
     """A machine that notes where a program looks at its own text, at its rows, or at what these were compiled to."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # The calls that listed the folder of the program.
+        self._listing: set[Site] = set()
 
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may look at a file of the program."""
@@ -88,6 +98,9 @@ class Texts(Producers):
             is_seen = any(map(self._asks_for_own, commands))
         else:
             is_seen = any(map(self._is_own_file, atoms)) and self._may_look_into(path)
+            is_seen = is_seen or self._reads_listed(path, atoms, given.state)
+            if traits.has(path, "lists-files") and self._lists_own(path, receiver, values):
+                self._listing.add(given.site)
         if is_seen:
             self._is_seen(Why.TEXT, given.site, f"{shown(path)}()")
 
@@ -110,6 +123,24 @@ class Texts(Producers):
             return not path.startswith("builtins.")
         return effect.gives != "value" and not path.startswith("?.") and takes_from_folder(path)
 
+    def _lists_own(self, path: str, receiver: Atom | None, values: list[Value]) -> bool:
+        """Whether a function finds all files of the program's own folder, or of the one that it was started in."""
+        given = [said(value[0], self._file) if len(value) == 1 else None for value in values]
+        first = given[0] if given else "."
+        if path.startswith("?."):
+            folder = None if receiver is None else said(receiver, self._file)
+            return folder in _OWN_FOLDERS and (not given or first in _ALL_FILES)
+        if path.startswith("glob."):
+            return first in _ALL_FILES
+        return first in _OWN_FOLDERS
+
+    def _reads_listed(self, path: str, atoms: Iterable[Atom], state: State) -> bool:
+        """Whether a function reads a file that was found so, which may be the program: none of which that is denied."""
+        if not self._listing or not any(self.library.traits.has(path, kind) for kind in _OF_FILES):
+            return False
+        found = {site for atom in atoms for site in _parts_of(atom, Site) if site in self._listing}
+        return any(not any(_asks_for_others(sym, site) for sym, yes in state.facts if yes) for site in found)
+
     def _starts_program(self, path: str) -> bool:
         spec = self.library.function(path)
         return (spec is not None and spec["does"] in _STARTS) or path.startswith(("subprocess.", "os.popen", "os.exec"))
@@ -121,7 +152,7 @@ class Texts(Producers):
         parts = self._parts(words)
         if "git" in parts and parts & _OF_CHANGES:
             return True
-        return any(leads_to(part, self._file) or part.endswith("*.py") for part in parts)
+        return any(leads_to(part, self._file) or part.endswith("*.py") or part in (".", "./") for part in parts)
 
     def _parts(self, words: Iterable[Atom]) -> set[str]:
         """The single words of a command."""
@@ -163,6 +194,26 @@ def _is_code(atom: Atom) -> bool:
         case Unknown(sym=("object", _, "__code__") | (_, ".", "__code__")):
             return True
     return False
+
+
+def _asks_for_others(sym: Hashable, site: Site) -> bool:
+    """Whether a question is about what a call found, and whether it ends as other files than programs do."""
+    ends = [const.value for const in _parts_of(sym, Const) if isinstance(const.value, str) and const.value[:1] == "."]
+    return bool(ends) and ".py" not in ends and site in _parts_of(sym, Site)
+
+
+_Part = TypeVar("_Part")
+
+
+def _parts_of(part: Hashable, kind: type[_Part]) -> Iterator[_Part]:
+    """All of a kind that something is made of."""
+    if isinstance(part, kind):
+        yield part
+    elif isinstance(part, Unknown):
+        yield from _parts_of(part.sym, kind)
+    elif isinstance(part, tuple):
+        for inner in part:
+            yield from _parts_of(inner, kind)
 
 
 def _commands(values: Iterable[Value], state: State) -> Iterator[list[Atom]]:
