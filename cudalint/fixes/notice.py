@@ -24,6 +24,8 @@ _COUNTS = re.compile(
 )
 # The same of something by its name, which may be a module; and all names of one become names of another.
 _COUNTS_OF = re.compile(r"\b(?:vars|dir)\(\s*(\w+)\s*\)|\bgetmembers\(\s*(\w+)|\b(\w+)\.__dict__\b")
+# Without one of these there is nothing to ask of a text, which is seen sooner than by patterns.
+_OF_ALL_NAMES = ("vars(", "dir(", "globals(", "locals(", "getmembers(", "__dict__")
 _TAKES_ALL = re.compile(r"\bimport\s*\*")
 _IMPORTS = ("import ", "from ")
 
@@ -61,17 +63,21 @@ def _more_imports(before: str, after: str) -> list[str]:
 
 def _asks_for(imports: Iterable[str], module: str, texts: Iterable[str]) -> bool:
     """Whether some text asks a module for what an import binds there, by its name or by a text that is one."""
-    names = "|".join(re.escape(row.replace(",", " ").split()[-1].partition(".")[0]) for row in imports)
+    words = {row.replace(",", " ").split()[-1].partition(".")[0] for row in imports}
+    names = "|".join(map(re.escape, sorted(words)))
     text = rf"[\"'](?:{names})[\"']"
     asks = re.compile(
         rf"\b(?:has|get|set|del)attr\([^\n]*{text}|{text}[ \t]+(?:not[ \t]+)?in\b|\[{text}\]|\.(?:get|pop)\({text}"
         rf"|\bfrom[ \t]+\S*\b{module}[ \t]+import\b[^\n]*\b(?:{names})\b|\b{module}\.(?:{names})\b"
     )
-    return any(asks.search(text) is not None for text in texts)
+    # Most texts have none of these names, which is seen sooner than by the pattern.
+    return any(asks.search(text) is not None for text in texts if any(word in text for word in words))
 
 
 def _counts_of_others(text: str) -> bool:
     """Whether a file goes through the names of a module that it imports, or through its own with these among them."""
+    if not any(word in text for word in _OF_ALL_NAMES):
+        return False
     if _TAKES_ALL.search(text) is not None and _COUNTS.search(text) is not None:
         return True
     asked = {name for found in _COUNTS_OF.findall(text) for name in found if name}
