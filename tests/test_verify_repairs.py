@@ -245,3 +245,16 @@ def test_programs_run_beside_each_other_and_a_hang_ends_when_all_its_processes_w
         assert [(attempt.status, attempt.trial.printed) for attempt in one.attempts] == [
             (Status.REPAIRED, ("met", "3.0"))
         ]
+
+
+def test_a_program_that_ends_who_watches_it_is_not_said_to_be_interrupted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kills = "import os, signal\n\nwatches = os.getppid()\n"
+    kills += "assert b'supervise' in open(f'/proc/{watches}/cmdline', 'rb').read()\nos.kill(watches, signal.SIGKILL)\n"
+    (tmp_path / "train.py").write_text(kills + STATEMENT)
+    monkeypatch.chdir(tmp_path)
+    assert main(["--verify", "--fixes", "--paper", "--gpus", "2", "train.py"]) == 2
+    err = capsys.readouterr().err
+    assert "nothing is known of a program: its supervisor was killed" in err
+    assert "interrupted" not in err

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import PurePath
 
 import libcst as cst
 
@@ -22,7 +23,9 @@ _COUNTS = re.compile(
     r"\b(?:globals|locals|vars|dir)\(\s*\)(?!\s*(?:\[|\.(?:get|setdefault|update|pop)\b))|\bgetmembers\("
 )
 # The same of something by its name, which may be a module; and all names of one become names of another.
-_COUNTS_OF = re.compile(r"\b(?:vars|dir)\(\s*(\w+)\s*\)|\b(\w+)\.__dict__\b")
+_COUNTS_OF = re.compile(r"\b(?:vars|dir)\(\s*(\w+)\s*\)|\bgetmembers\(\s*(\w+)|\b(\w+)\.__dict__\b")
+# Without one of these there is nothing to ask of a text, which is seen sooner than by patterns.
+_OF_ALL_NAMES = ("vars(", "dir(", "globals(", "locals(", "getmembers(", "__dict__")
 _TAKES_ALL = re.compile(r"\bimport\s*\*")
 _IMPORTS = ("import ", "from ")
 
@@ -40,19 +43,41 @@ def counts_names(before: Mapping[str, str], changed: Mapping[str, str]) -> bool:
 
     Files by path: all of them, and those that a repair changes as it leaves them.
     """
-    growing = [path for path, text in changed.items() if _imports_more(before[path], text)]
+    growing = {path: rows for path, text in changed.items() if (rows := _more_imports(before[path], text))}
     if not growing:
         return False
     own = any(_COUNTS.search(changed[path]) is not None for path in growing)
-    return own or any(_counts_of_others(text) for text in before.values())
+    asked = any(_asks_for(rows, _last_name(path), before.values()) for path, rows in growing.items())
+    return own or asked or any(_counts_of_others(text) for text in before.values())
 
 
-def _imports_more(before: str, after: str) -> bool:
-    return any(row.startswith(_IMPORTS) for row in set(after.splitlines()) - set(before.splitlines()))
+def _last_name(path: str) -> str:
+    """How a module is called where it is imported from."""
+    file = PurePath(path)
+    return file.parent.name if file.stem == "__init__" else file.stem
+
+
+def _more_imports(before: str, after: str) -> list[str]:
+    return [row for row in set(after.splitlines()) - set(before.splitlines()) if row.startswith(_IMPORTS)]
+
+
+def _asks_for(imports: Iterable[str], module: str, texts: Iterable[str]) -> bool:
+    """Whether some text asks a module for what an import binds there, by its name or by a text that is one."""
+    words = {row.replace(",", " ").split()[-1].partition(".")[0] for row in imports}
+    names = "|".join(map(re.escape, sorted(words)))
+    text = rf"[\"'](?:{names})[\"']"
+    asks = re.compile(
+        rf"\b(?:has|get|set|del)attr\([^\n]*{text}|{text}[ \t]+(?:not[ \t]+)?in\b|\[{text}\]|\.(?:get|pop)\({text}"
+        rf"|\bfrom[ \t]+\S*\b{module}[ \t]+import\b[^\n]*\b(?:{names})\b|\b{module}\.(?:{names})\b"
+    )
+    # Most texts have none of these names, which is seen sooner than by the pattern.
+    return any(asks.search(text) is not None for text in texts if any(word in text for word in words))
 
 
 def _counts_of_others(text: str) -> bool:
     """Whether a file goes through the names of a module that it imports, or through its own with these among them."""
+    if not any(word in text for word in _OF_ALL_NAMES):
+        return False
     if _TAKES_ALL.search(text) is not None and _COUNTS.search(text) is not None:
         return True
     asked = {name for found in _COUNTS_OF.findall(text) for name in found if name}

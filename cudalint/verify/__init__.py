@@ -59,6 +59,8 @@ CONFIRMED, REFUTED, NOTHING_RAN = 0, 1, 2
 _FORGOTTEN_MIB = 256
 # Some expressions name the second GPU.
 _PAPER_GPUS = 2
+# Why nothing is known of a program whose supervisor did not tell.
+_LOST = "its supervisor was killed or told to end, or its folder was removed or has no room"
 
 
 def verify(
@@ -140,8 +142,7 @@ def verify_program(
     if trial.seen.end == "cancelled":
         return _nothing(err, "interrupted: what had been seen is shown")
     if trial.seen.end == "lost":
-        why = "its supervisor was killed or told to end, or its folder was removed or has no room"
-        return _nothing(err, f"nothing is known of the program: {why}")
+        return _nothing(err, f"nothing is known of the program: {_LOST}")
     if trial.seen.end == "time" and trial.showed_nothing:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
     if trial.went_on_unseen:
@@ -197,6 +198,8 @@ def verify_repairs(
     attempts = [attempt for one in compared for attempt in one.attempts]
     if any(one.wrong for one in compared):
         return REFUTED
+    if any(one.was_lost for one in compared):
+        return _nothing(err, f"nothing is known of a program: {_LOST}")
     if done.interrupted:
         return _nothing(err, "interrupted: what had been seen is shown")
     if any(one.failed_by_itself for one in compared):

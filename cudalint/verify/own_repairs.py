@@ -97,8 +97,17 @@ class Comparison:
     @property
     def was_broken_off(self) -> bool:
         """Whether it was interrupted, so that runs are missing."""
-        ends = [*([self.before] if self.before is not None else []), *(attempt.trial for attempt in self.attempts)]
-        return any(trial.seen.end in ("cancelled", "lost") for trial in ends)
+        return not {"cancelled", "lost"}.isdisjoint(self._ends)
+
+    @property
+    def was_lost(self) -> bool:
+        """Whether the program ended who watched it, or took what comes of it away."""
+        return "lost" in self._ends
+
+    @property
+    def _ends(self) -> set[str]:
+        trials = [*([self.before] if self.before is not None else []), *(attempt.trial for attempt in self.attempts)]
+        return {trial.seen.end for trial in trials}
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,8 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(libraries[-1]), receiver),))]
         if name == "__new__":
             return [(state, (Lib("builtins.object.__new__"),))]
+        if name == "__init_subclass__" and not libraries:
+            return [(state, (Lib("builtins.object.__init_subclass__"),))]
         if name == "__call__" and not is_class and isinstance(receiver, Ref) and isinstance(state.get(receiver), Class):
             return [(state, (Bound(Lib("builtins.type.__call__"), receiver),))]
         return [(state, (Bound(Lib(libraries[0]), receiver),) if libraries else unknown("super", name))]

@@ -25,7 +25,21 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
-from cudalint.machine.values import NONE, Atom, Bound, Const, Deferred, Lib, Ref, Value, constant, only, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Bound,
+    Const,
+    Deferred,
+    Lib,
+    Ref,
+    Unknown,
+    Value,
+    constant,
+    only,
+    union,
+    unknown,
+)
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 # Several exceptions as one: handlers take their part of them.
@@ -246,7 +260,7 @@ class Unwinding(Core):
         return [s for current in self.joined(ready) for s in self._with_items(node, position + 1, current, frame)]
 
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
-        """``manager.__enter__()``; an unknown manager enters as itself."""
+        """``manager.__enter__()``; an unknown manager enters as itself, but for one that gives a text."""
         return self._manage(manager, "__enter__", state, frame, site, manager)
 
     def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
@@ -270,11 +284,17 @@ class Unwinding(Core):
             path = self._method_path(atom, method, current)
             call = None if path is None else self._library_call(path, current, frame, site, [])
             if call is None:
-                result.append((current, default if default is not manager else (atom,)))
+                result.append((current, default if default is not manager else (self._entered_as(atom),)))
                 continue
             call.receiver = atom
             result.extend(self.library_call(call))
         return result or [(state, default)]
+
+    def _entered_as(self, manager: Atom) -> Atom:
+        match manager:
+            case Unknown(sym=("call", *_, str(path))) if self.library.traits.has(f"{path}.__enter__", "gives-texts"):
+                return Unknown((manager.sym, ".", "__enter__"))
+        return manager
 
     def _entered(self, manager: Ref, found: Generator, state: State, frame: Frame) -> Results:
         """A generator up to where it yields, as ``ExitStack.enter_context`` leaves it; its rest is not followed."""

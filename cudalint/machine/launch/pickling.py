@@ -91,6 +91,8 @@ def is_plain(atom: Unknown, library: Library) -> bool:
             return library.traits.has(str(path), "gives-texts") or library.traits.has(str(path), "gives-rows")
         case ("call", _, _, _, str(path), *_):
             return library.traits.has(path, "gives-texts")
+        case (("call", _, _, _, str(path), *_), ".", str(name)):
+            return library.traits.has(f"{path}.{name}", "gives-texts")
         case (("bin", *_), str(), tuple(left), tuple(right)):
             return all(
                 isinstance(a, Const) or (isinstance(a, Unknown) and is_plain(a, library)) for a in (*left, *right)
