@@ -65,8 +65,10 @@ def _ended_as_interrupted() -> Iterator[None]:
             signal.signal(number, told)
         yield
     finally:
+        # Who was told is about to end, and says why by its exit code: to be told again must not end it before. Python
+        # takes handlers away when it ends, and leaves what is ignored.
         for number, handler in before.items():
-            signal.signal(number, handler)
+            signal.signal(number, signal.SIG_IGN if heard else handler)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
