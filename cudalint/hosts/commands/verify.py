@@ -65,8 +65,8 @@ def _ended_as_interrupted() -> Iterator[None]:
             signal.signal(number, told)
         yield
     finally:
-        # After it was told to end, this process only says what is known; it may be told a second time until it is gone,
-        # when Python has put back the handlers of the system already.
+        # Who was told is about to end, and says why by its exit code: to be told again must not end it before. Python
+        # takes handlers away when it ends, and leaves what is ignored.
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if heard else handler)
 
