@@ -164,7 +164,9 @@ class Calls(Iteration):
             for atom in value:
                 self._speculate(atom, state, frame, site)
 
-    def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
+    def hands_over(
+        self, values: Iterable[Value], state: State, frame: Frame, site: Site, function: str | None = None
+    ) -> None:
         """What unknown functions are given is run by ``_hands``, for all that it does."""
 
     def _speculate(self, atom: Atom, state: State, frame: Frame, site: Site) -> None:

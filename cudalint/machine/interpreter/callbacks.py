@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
@@ -19,6 +20,8 @@ from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Value, only,
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
+# Whose functions print, compare and keep what they are given: Python's own, and methods that are told by their names.
+_OF_PYTHON = frozenset({*sys.stdlib_module_names, "builtins", "?", "rich"})
 # How deep lists and dicts are looked into for loaders.
 _DEEPEST = 2
 # How many statements are looked at of a function that may have run before.
@@ -34,12 +37,15 @@ class Callbacks(Core):
     nothing goes wrong, unless the start method is settled: it is then a function without a known caller, like others.
     """
 
-    def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
-        """An unknown function, or an object that nobody knows, is given these values."""
+    def hands_over(
+        self, values: Iterable[Value], state: State, frame: Frame, site: Site, function: str | None = None
+    ) -> None:
+        """An unknown function, or an object that nobody knows, is given these values; ``function`` is its name."""
         if not self.options.uses_gpu:
             return
+        only_looks = function is not None and self._only_looks(function)
         for value in values:
-            for given in value:
+            for given in value if not only_looks else ():
                 self._goes_through(given, state, frame, site)
             for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
@@ -49,6 +55,11 @@ class Callbacks(Core):
                 self.consulted = True
                 if _is_marked(state.process) and not state.facts and self._is_new(found):
                     self._calls_back(atom, found, state, frame, site)
+
+    def _only_looks(self, function: str) -> bool:
+        """Whether a function is known, and none of those that train: of the standard library, or by what it leaves."""
+        home = function.partition(".")[0]
+        return home in _OF_PYTHON and self.library.process_effect(function) is not None
 
     def _goes_through(self, atom: Atom, state: State, frame: Frame, site: Site, depth: int = 0) -> None:
         """A loader is made to be gone through: whoever is given one does so, also by way of a list or a dict."""

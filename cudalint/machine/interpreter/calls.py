@@ -196,7 +196,7 @@ class Calls(Core):
         ready = self.with_awaited(given)
         if ready is not None:
             return [result for one in ready for result in self._call_atom(atom, one)]
-        self.hands_over((*given.args, *given.kwargs.values()), state, frame, site)
+        self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
         moved = self._moved_object(atom, state)
         call = None if moved is None else self._library_call(_MODULE_CALL, state, frame, site, given.args, given.kwargs)
         if call is not None:
@@ -275,7 +275,7 @@ class Calls(Core):
             return self._call_replacement(path, replaced.variables[path], its_own)
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
-            self.hands_over((*args, *kwargs.values()), state, frame, site)
+            self.hands_over((*args, *kwargs.values()), state, frame, site, self.library.canonical(path))
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)
@@ -588,3 +588,11 @@ def _known_parts(value: Value, state: State) -> tuple[Value, ...]:
         case Sequence(items=tuple(items), open=False):
             return items
     return ()
+
+
+def _unknown_name(function: Atom) -> str | None:
+    """What models call the method of something unknown."""
+    match function:
+        case Unknown(sym=(_, ".", str(name))):
+            return f"?.{name}"
+    return None

@@ -554,7 +554,9 @@ class Core(Hooks, ABC):
         """Results whose generators have run."""
 
     @abstractmethod
-    def hands_over(self, values: Iterable[Value], state: State, frame: Frame, site: Site) -> None:
+    def hands_over(
+        self, values: Iterable[Value], state: State, frame: Frame, site: Site, function: str | None = None
+    ) -> None:
         """An unknown function, or an object that nobody knows, is given these values."""
 
     @abstractmethod
