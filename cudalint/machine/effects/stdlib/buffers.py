@@ -10,7 +10,7 @@ from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import PICKLED, PICKLER, Pickler
 from cudalint.machine.state import State
-from cudalint.machine.values import Ref, Value, const, only, unknown
+from cudalint.machine.values import Ref, Value, const, only, union, unknown
 
 _BUFFER = "io.BytesIO"
 _BYTES = "cudalint.pickled"
@@ -46,8 +46,9 @@ def saved_in(place: Value, state: State) -> Value | None:
 
 
 def _kept(place: Value, state: State) -> dict[str, Value]:
-    atom = only(place)
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, LibraryObject) or PICKLED not in found.fields:
+    """What was saved; of several of which nobody knows which one it is, what was saved into any."""
+    found = [state.get(atom) if isinstance(atom, Ref) else None for atom in place]
+    kept = [one.fields for one in found if isinstance(one, LibraryObject) and PICKLED in one.fields]
+    if not kept or len(kept) < len(found):
         return {}
-    return {name: found.fields[name] for name in (PICKLED, PICKLER)}
+    return {name: union(fields[name] for fields in kept) for name in (PICKLED, PICKLER)}
