@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalint.finding import Finding, Position, Severity, Span
+from cudalint.text.decode import searched
 from cudalint.text.lines import Rows
 from cudalint.text.source import Cells, SourceFile
 
@@ -64,7 +65,7 @@ def _rerun(source: SourceFile) -> _Rerun | None:
         replaced=frozenset(i for i, row in enumerate(rows, 1) if row in cells.replaced),
         in_json=tuple(cells.in_json[row - 1] for row in rows),
     )
-    made = SourceFile(source.path, text, text.encode("utf-8", "surrogatepass"), longer)
+    made = SourceFile(source.path, text, searched(text.encode("utf-8", "surrogatepass")), longer)
     return _Rerun(made, cells, rows, length)
 
 

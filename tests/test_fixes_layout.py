@@ -54,3 +54,32 @@ def test_a_repair_keeps_everything_else_in_any_layout(path: Path, layouts: list[
         assert "\n" not in repaired.replace("\r\n", "")
     if EASY.issuperset(layouts):
         assert codes(done) == codes(as_written(path))
+
+
+LACKS = """\
+import torch
+from multiprocessing import Pool
+from rembg import new_session, remove
+
+def cut(picture):
+    return remove(picture, session=session)
+
+if __name__ == "__main__":
+    session = new_session("u2net")
+    with Pool(2) as pool:
+        print(pool.map(cut, [b"a", b"b"]))
+"""
+
+
+@pytest.mark.parametrize("change", [("", ""), ("\n", "\r"), ("\n", "\r\n"), ("import torch", "\ufeffimport torch")])
+def test_a_repair_that_brings_an_error_is_not_made_in_any_layout(change: tuple[str, str]) -> None:
+    """A program is tried out as it is read: what is at the top of a row is found there."""
+    text = LACKS.replace(*change) if change[0] else LACKS
+    plain = as_text(LACKS)
+    done = as_text(text)
+    assert codes(done) == codes(plain) == Counter(["CUD103"])
+    assert done.count == 0
+
+
+def as_text(text: str) -> Fixed:
+    return fix_text(Session(Config()), "/project/main.py", text.encode(), unsafe=True)

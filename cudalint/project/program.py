@@ -28,6 +28,7 @@ from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_someth
 from cudalint.project.scripts import console_scripts
 from cudalint.settings_files import SettingsFiles
 from cudalint.store import Store
+from cudalint.text.decode import searched
 from cudalint.text.source import SourceFile
 
 MOST_BYTES = 2_000_000
@@ -174,7 +175,8 @@ class FileProgram:
         result.places = {n: dict(known) for n, known in self.places.items() if self.sources[n].path not in texts}
         for path, text in texts.items():
             name = self.names[path]
-            result.sources[name] = replace(self.sources[name], text=text, data=text.encode("utf-8", "surrogatepass"))
+            data = searched(text.encode("utf-8", "surrogatepass"))
+            result.sources[name] = replace(self.sources[name], text=text, data=data)
             result.parsed.pop(name, None)
             result._forms.pop(name, None)
         if not any(self._starts_otherwise(result, self.names[path]) for path in texts):

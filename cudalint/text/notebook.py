@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from cudalint.finding import Edit
-from cudalint.text.decode import Refusal
+from cudalint.text.decode import Refusal, searched
 from cudalint.text.lines import ROW_END, Rows
 from cudalint.text.magics import Shape, program_of, shape
 from cudalint.text.source import Cells, SourceFile
@@ -110,7 +110,7 @@ class Notebook:
         text = "".join(program)
         late = _late([cell for cell, found in parts if found.writes is None])
         cells = Cells(self.path, tuple(rows), "".join(shown), frozenset(replaced), tuple(in_json), late)
-        return SourceFile(path, text, text.encode("utf-8", "surrogatepass"), cells)
+        return SourceFile(path, text, searched(text.encode("utf-8", "surrogatepass")), cells)
 
     def changed(self, source: SourceFile, edits: Iterable[Edit]) -> str:
         """The JSON with edits of one of its programs in it; raises ``ValueError`` for edits that no cell can take."""
