@@ -57,12 +57,12 @@ def test_a_repair_keeps_everything_else_in_any_layout(path: Path, layouts: list[
 
 
 LACKS = """\
-import torch
 from multiprocessing import Pool
 from rembg import new_session, remove
 
+@remove
 def cut(picture):
-    return remove(picture, session=session)
+    return (lambda *a, given=remove: remove)(*[remove])(picture, session=session)
 
 if __name__ == "__main__":
     session = new_session("u2net")
@@ -71,7 +71,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("change", [("", ""), ("\n", "\r"), ("\n", "\r\n"), ("import torch", "\ufeffimport torch")])
+@pytest.mark.parametrize("change", [("", ""), ("\n", "\r"), ("\n", "\r\n"), ("from multi", "\ufefffrom multi")])
 def test_a_repair_that_brings_an_error_is_not_made_in_any_layout(change: tuple[str, str]) -> None:
     """A program is tried out as it is read: what is at the top of a row is found there."""
     text = LACKS.replace(*change) if change[0] else LACKS
