@@ -109,6 +109,48 @@ def test_what_a_program_changes_in_sections_is_not_known(tmp_path: Path, first: 
     assert all(finding.condition for finding in changed.findings)
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "CFG.merge_with({'start': input()})",
+        "CFG.merge_with_dotlist(sys.argv[1:])",
+        "CFG.merge_with_cli()",
+        "OmegaConf.update(CFG, 'start', input())",
+    ],
+)
+def test_what_is_laid_over_a_configuration_may_say_otherwise(tmp_path: Path, change: str) -> None:
+    given = files(PROGRAMS["YAML by omegaconf: fork"])
+    assert codes(written(tmp_path / "as it is", given)) == {"CUD101"}
+    given["main.py"] = given["main.py"].replace("def main():", f"import sys\n{change}\ndef main():")
+    assert codes(written(tmp_path / "changed", given)) <= {"CUD102"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "import os\nos.chdir('run')",
+        "import shutil\nshutil.copy('other.json', 'settings.json')",
+        "import os\nos.replace('other.json', 'settings.json')",
+        "from pathlib import Path\nPath('other.json').rename(Path('settings.json'))",
+    ],
+)
+def test_a_file_that_may_be_another_one_by_then_says_nothing(project: Path, change: str) -> None:
+    assert codes(project) == {"CUD101"}
+    main = project / "main.py"
+    main.write_text(f"{change}\n{main.read_text()}")
+    assert not codes(project)
+
+
+def test_what_hydra_puts_together_in_another_way_is_not_known(tmp_path: Path) -> None:
+    given = files(PROGRAMS["hydra: fork"])
+    given["conf/config.yaml"] = given["conf/config.yaml"].replace("  - how\n", "  - override hydra/launcher: joblib\n")
+    assert not codes(written(tmp_path / "overridden", given))
+    given = files(PROGRAMS["hydra: fork"])
+    given["conf/how.yaml"] = "start: spawn\n"
+    given["conf/config.yaml"] = "defaults:\n  - _self_\n  - model: small\n  - how\nworkers: 4\nstart: fork\n"
+    assert codes(written(tmp_path / "in order", given)) == {"CUD201"}
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A program whose settings have its workers fork."""
@@ -259,3 +301,11 @@ def test_a_folder_of_that_name_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "a.json").rmdir()
     (tmp_path / "a.json").write_text("{}")
     assert not read.read().holds()
+
+
+@pytest.mark.parametrize("name", [name for name in cases("imported.txt") if "uses the GPU" in name and "path" in name])
+def test_workers_of_a_file_that_is_imported_by_its_path_do_not_start_afresh_unasked(tmp_path: Path, name: str) -> None:
+    """A fresh process looks for the module under the name that it was given, and finds none."""
+    report = api.check([str(written(tmp_path, files(cases("imported.txt")[name])))])
+    (found,) = report.findings
+    assert found.fix is None or found.fix.applicability is not api.Applicability.SAFE

@@ -16,7 +16,8 @@ _OF_PACKAGES = frozenset({"importlib.resources.files", "importlib_resources.file
 # The methods by which a path gives another one.
 METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix", "joinpath", "with_name"})
 # The methods of paths, and of what they open, of which more is known.
-OF_FILES = METHODS | {"open", "read", "readlines", "read_text", "read_bytes", "write_text", "exists", "is_file"}
+WRITE = frozenset({"write_text", "write_bytes", "rename", "replace", "unlink", "symlink_to", "hardlink_to", "touch"})
+OF_FILES = METHODS | WRITE | {"open", "read", "readlines", "read_text", "read_bytes", "exists", "is_file"}
 # What stands for the file of a module, whatever its name is.
 _ITSELF = "\0"
 

@@ -22,6 +22,8 @@ MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
 # Whose functions print, compare and keep what they are given: Python's own, and methods that are told by their names.
 _OF_PYTHON = frozenset({*sys.stdlib_module_names, "builtins", "?", "rich"})
+# What keeps a loader for somebody, by the names that such functions have.
+_KEEPING = frozenset({"register", "add", "append", "store", "put", "log", "set", "insert", "save"})
 # How deep lists and dicts are looked into for loaders.
 _DEEPEST = 2
 # How many statements are looked at of a function that may have run before.
@@ -58,7 +60,10 @@ class Callbacks(Core):
 
     def _only_looks(self, function: str) -> bool:
         """Whether a function is known, and none of those that train: of the standard library, or by what it leaves."""
-        home = function.partition(".")[0]
+        home, _, name = function.rpartition(".")
+        if name in _KEEPING:
+            return True
+        home = home.partition(".")[0]
         return home in _OF_PYTHON and self.library.process_effect(function) is not None
 
     def _goes_through(self, atom: Atom, state: State, frame: Frame, site: Site, depth: int = 0) -> None:

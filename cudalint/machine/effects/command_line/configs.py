@@ -39,6 +39,7 @@ _DEEPEST = 6
 # What a file says of a value that the command line has to give.
 _ASKED = "???"
 # What says of a file in a group that its names are not put below those of the group.
+_SELF = "_self_"
 _GLOBAL = "@package _global_"
 
 
@@ -75,6 +76,9 @@ def _from_file(machine: Machine, path: Value, call: Call) -> Value | None:
 
 def overlay(machine: Machine, call: Call) -> Results:
     """``cfg.merge_from_file(path)``: what a file says is laid over what is there; what may say anything, if unseen."""
+    if not isinstance(call.receiver, Ref) and call.args:
+        # ``OmegaConf.update(cfg, key, value)``
+        call = replace(call, receiver=only(call.args[0]))
     found = library_object(call)
     said = _from_file(machine, call.args[0], call) if call.path.endswith("merge_from_file") and call.args else None
     if said is not None and isinstance(call.receiver, Ref):
@@ -179,21 +183,29 @@ def _composed(machine: Machine, folder: Located, name: str, depth: int) -> dict[
         return None
     below: dict[str, Any] = {}
     defaults = own.pop("defaults", [])
-    for entry in defaults if isinstance(defaults, list) else ():
-        if isinstance(entry, str) and entry != "_self_":
+    entries = defaults if isinstance(defaults, list) else []
+    for entry in entries if _SELF in entries else [*entries, _SELF]:
+        if entry == _SELF:
+            below = _over(below, own)
+        elif isinstance(entry, str):
             below = _over(below, _composed(machine, folder, entry, depth + 1) or {})
         for group, option in entry.items() if isinstance(entry, dict) else ():
-            if isinstance(group, str) and isinstance(option, str) and " " not in group and "@" not in group:
-                below = _over(below, _grouped(machine, folder, group, option, depth))
-    return _over(below, own)
+            if not isinstance(group, str) or " " in group or "@" in group:
+                # It replaces what another file chose, or is there for some.
+                return None
+            chosen = _grouped(machine, folder, group, option, depth) if isinstance(option, str) else {}
+            if chosen is None:
+                return None
+            below = _over(below, chosen)
+    return below
 
 
-def _grouped(machine: Machine, folder: Located, group: str, option: str, depth: int) -> dict[str, Any]:
+def _grouped(machine: Machine, folder: Located, group: str, option: str, depth: int) -> dict[str, Any] | None:
     within = folder.joined(group)
     found = None if within is None else _composed(machine, within, option, depth + 1)
     place = None if within is None else within.joined(f"{option.removesuffix('.yaml')}.yaml")
     if found is None or place is None:
-        return {}
+        return None
     if _GLOBAL in (settings.text_at(machine, place) or ""):
         return found
     for part in reversed(group.strip("/").split("/")):

@@ -5,6 +5,7 @@ A file of whoever runs the program, or one that the program itself writes, is no
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from cudalint.machine.values import (
     NONE,
     TRUE,
     Const,
+    Lib,
     Ref,
     Unknown,
     Value,
@@ -42,6 +44,9 @@ _KINDS = ("json", "toml", "yaml")
 _OF_PATHS = frozenset({"toml.load", "rtoml.load"})
 # By these a program says what is made of the data.
 _HOOKS = frozenset({"object_hook", "object_pairs_hook", "cls", "decoder", "_dict"})
+_MOVES = frozenset({"os.chdir", "os.fchdir", "contextlib.chdir"})
+# What is written once the folder is another one in which the program runs: any file of a relative path.
+_ANYWHERE = Located(None, ("..",))
 _WRITES = frozenset("wxa+")
 _PARSER, _SECTION = "configparser.ConfigParser", "configparser.SectionProxy"
 _SAID = "<said>"
@@ -54,12 +59,33 @@ def function(machine: Machine, call: Call) -> Value | None:
         return _opened(machine, call, call.args[0] if call.args else call.kwargs.get("file", ()), call.args[1:])
     if path in _IS_THERE:
         return _is_there(machine, call, call.args[0] if call.args else ())
+    if path in _MOVES:
+        # What a relative path leads to then is another file.
+        machine.written.add(_ANYWHERE)
     kind = next((kind for kind in _KINDS if machine.library.traits.has(path, f"reads-{kind}")), None)
-    if kind is None or call.open or not call.args or not _HOOKS.isdisjoint(call.kwargs):
+    if kind is None:
+        _may_write(machine, (*call.args, *call.kwargs.values()), call.state)
+        return None
+    if call.open or not call.args or not _HOOKS.isdisjoint(call.kwargs) or _is_basic(call):
         return None
     text = _at(machine, call.args[0]) if path in _OF_PATHS else None
     text = _text_of(machine, call.args[0]) if text is None else text
     return None if text is None else _said(kind, text, call)
+
+
+def _may_write(machine: Machine, values: Iterable[Value], state: State) -> None:
+    """A function that is no reader is given paths: it may put another file there."""
+    for value in values:
+        for part in (value, *(machine.exact_items(value, state) or ())):
+            place = paths.located(part)
+            if place is not None and settings.is_settings(place.name):
+                machine.written.add(place)
+
+
+def _is_basic(call: Call) -> bool:
+    """Whether YAML is read so that all in it is text."""
+    loader = only(call.kwargs.get("Loader", call.args[1] if len(call.args) > 1 else NONE))
+    return isinstance(loader, Lib) and loader.path.endswith("BaseLoader")
 
 
 def loaded(machine: Machine, kind: str, path: Value, call: Call) -> Value | None:
@@ -84,8 +110,8 @@ def method(machine: Machine, call: Call) -> Value | None:
         return _opened(machine, call, (owner,), call.args)
     if name in _IS_THERE:
         return _is_there(machine, call, (owner,))
-    if name == "?.write_text" and (place := paths.of_symbol(owner.sym)) is not None:
-        machine.written.add(place)
+    if name.removeprefix("?.") in paths.WRITE:
+        _may_write(machine, ((owner,), *call.args), call.state)
     last = name.removeprefix("?.")
     if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym) is not None:
         return unknown("follows", (owner.sym, ".", last), *call.args)
@@ -133,7 +159,9 @@ def _at(machine: Machine, path: Value) -> str | None:
 
 def text_at(machine: Machine, place: Located) -> str | None:
     """The text of a file of settings that the program does not write itself."""
-    if place in machine.written or not settings.is_settings(place.name):
+    if place in machine.written or (place.module is None and _ANYWHERE in machine.written):
+        return None
+    if not settings.is_settings(place.name):
         return None
     if place.module is None:
         # Where a program runs is where it was started.
@@ -186,7 +214,8 @@ def _is_name(found: object) -> bool:
 
 def parser(machine: Machine, call: Call) -> Results:
     """``ConfigParser()``: what files say in their sections."""
-    made = LibraryObject(_PARSER, {}, call.site)
+    fields = {} if not call.args and not call.kwargs else {"unknown": TRUE}
+    made = LibraryObject(_PARSER, fields, call.site)
     return [(call.state, (call.state.new(("parser", call.site), made),))]
 
 
@@ -238,7 +267,7 @@ def option(machine: Machine, call: Call) -> Results:
         found = state.get(atom) if inner is not None and isinstance(atom := only(inner), Ref) else None
         known, args = (found if isinstance(found, Dict) else None), args[1:]
     names = strings(args[0]) if args else []
-    if known is None or len(names) != 1:
+    if known is None or len(names) != 1 or "vars" in call.kwargs:
         return [(state, unknown("lookup", call.receiver, tuple(call.args)))]
     value = known.items.get(names[0].lower())
     if value is None and not known.exact:
