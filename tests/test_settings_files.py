@@ -141,6 +141,15 @@ def test_a_file_that_may_be_another_one_by_then_says_nothing(project: Path, chan
     assert not codes(project)
 
 
+def test_a_path_that_is_made_of_a_text_is_not_written_by_that(project: Path) -> None:
+    main = project / "main.py"
+    read = "from pathlib import Path\nimport os.path\nPLACE = Path(os.path.normpath('settings.json'))\n"
+    before = main.read_text()
+    head, _, rest = before.partition("with open")
+    main.write_text(f"{head}{read}CFG = json.loads(PLACE.read_text())\n{rest.partition('json.load(file)')[2]}")
+    assert codes(project) == {"CUD101"}
+
+
 def test_what_hydra_puts_together_in_another_way_is_not_known(tmp_path: Path) -> None:
     given = files(PROGRAMS["hydra: fork"])
     given["conf/config.yaml"] = given["conf/config.yaml"].replace("  - how\n", "  - override hydra/launcher: joblib\n")

@@ -64,7 +64,8 @@ def function(machine: Machine, call: Call) -> Value | None:
         machine.written.add(_ANYWHERE)
     kind = next((kind for kind in _KINDS if machine.library.traits.has(path, f"reads-{kind}")), None)
     if kind is None:
-        _may_write(machine, (*call.args, *call.kwargs.values()), call.state)
+        if machine.library.traits.has(path, "changes-file") or machine.library.process_effect(path) is None:
+            _may_write(machine, (*call.args, *call.kwargs.values()), call.state)
         return None
     if call.open or not call.args or not _HOOKS.isdisjoint(call.kwargs) or _is_basic(call):
         return None
@@ -74,7 +75,7 @@ def function(machine: Machine, call: Call) -> Value | None:
 
 
 def _may_write(machine: Machine, values: Iterable[Value], state: State) -> None:
-    """A function that is no reader is given paths: it may put another file there."""
+    """What is given paths, and changes files or is not known, may put another file there."""
     for value in values:
         for part in (value, *(machine.exact_items(value, state) or ())):
             place = paths.located(part)
