@@ -99,5 +99,10 @@ def _variables(text: str) -> dict[str, str]:
     return found
 
 
-_READERS: dict[str, Callable[[str], object]] = {"json": json.loads, "toml": _toml, "yaml": _yaml, "ini": _ini}
-_READERS["env"] = _variables
+_READERS: dict[str, Callable[[str], object]] = {
+    "json": json.loads,
+    "toml": _toml,
+    "yaml": _yaml,
+    "ini": _ini,
+    "env": _variables,
+}

@@ -61,10 +61,8 @@ class Callbacks(Core):
     def _only_looks(self, function: str) -> bool:
         """Whether a function is known, and none of those that train: of the standard library, or by what it leaves."""
         home, _, name = function.rpartition(".")
-        if name in _KEEPING:
-            return True
-        home = home.partition(".")[0]
-        return home in _OF_PYTHON and self.library.process_effect(function) is not None
+        is_of_python = home.partition(".")[0] in _OF_PYTHON
+        return name in _KEEPING or (is_of_python and self.library.process_effect(function) is not None)
 
     def _goes_through(self, atom: Atom, state: State, frame: Frame, site: Site, depth: int = 0) -> None:
         """A loader is made to be gone through: whoever is given one does so, also by way of a list or a dict."""

@@ -225,10 +225,8 @@ class Calls(Core):
 
     def _plain_method(self, function: Atom) -> tuple[str, ...]:
         """The name of a method of something unknown by which it gives texts, numbers or paths; empty for others."""
-        match function:
-            case Unknown(sym=(_, ".", str(name))) if self.library.traits.has(f"?.{name}", "gives-texts"):
-                return (f"?.{name}",)
-        return ()
+        name = _unknown_name(function)
+        return (name,) if name is not None and self.library.traits.has(name, "gives-texts") else ()
 
     def _moved_object(self, function: Atom, state: State) -> Unknown | None:
         """The unknown object on a GPU with which a call of an unknown function computes."""

@@ -38,8 +38,9 @@ _SHIPPED = "cudalint.shipped-config"
 _DEEPEST = 6
 # What a file says of a value that the command line has to give.
 _ASKED = "???"
-# What says of a file in a group that its names are not put below those of the group.
+# Where a file's own values come among those of its defaults.
 _SELF = "_self_"
+# What says of a file in a group that its names are not put below those of the group.
 _GLOBAL = "@package _global_"
 
 

@@ -49,7 +49,8 @@ _MOVES = frozenset({"os.chdir", "os.fchdir", "contextlib.chdir"})
 _ANYWHERE = Located(None, ("..",))
 _WRITES = frozenset("wxa+")
 _PARSER, _SECTION = "configparser.ConfigParser", "configparser.SectionProxy"
-_SAID = "<said>"
+# What a parser or a section says; and that a parser says something that is not known.
+_SAID, _UNSEEN = "<said>", "unknown"
 
 
 def function(machine: Machine, call: Call) -> Value | None:
@@ -111,9 +112,9 @@ def method(machine: Machine, call: Call) -> Value | None:
         return _opened(machine, call, (owner,), call.args)
     if name in _IS_THERE:
         return _is_there(machine, call, (owner,))
-    if name.removeprefix("?.") in paths.WRITE:
-        _may_write(machine, ((owner,), *call.args), call.state)
     last = name.removeprefix("?.")
+    if last in paths.WRITE:
+        _may_write(machine, ((owner,), *call.args), call.state)
     if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym) is not None:
         return unknown("follows", (owner.sym, ".", last), *call.args)
     return None
@@ -215,7 +216,7 @@ def _is_name(found: object) -> bool:
 
 def parser(machine: Machine, call: Call) -> Results:
     """``ConfigParser()``: what files say in their sections."""
-    fields = {} if not call.args and not call.kwargs else {"unknown": TRUE}
+    fields = {} if not call.args and not call.kwargs else {_UNSEEN: TRUE}
     made = LibraryObject(_PARSER, fields, call.site)
     return [(call.state, (call.state.new(("parser", call.site), made),))]
 
@@ -229,11 +230,11 @@ def read_sections(machine: Machine, call: Call) -> Results:
     given = call.args[0] if call.args else ()
     said = _sections(machine, given, call)
     before = found.fields.get(_SAID)
-    if said is not None and before is None and "unknown" not in found.fields:
+    if said is not None and before is None and _UNSEEN not in found.fields:
         fields = {_SAID: as_value(said, state, call.site)}
     else:
         # Several files lie over each other; which of them are there, nobody sees.
-        fields = {"unknown": TRUE}
+        fields = {_UNSEEN: TRUE}
     state.store(ref, replace(found, fields=fields))
     return [(state, unknown("sections", call.site))]
 
@@ -255,7 +256,7 @@ def section(machine: Machine, call: Call) -> Results:
     known, name = _known(call), constant(call.args[0]) if call.args else ...
     inner = None if known is None or not isinstance(name, str) else known.items.get(name)
     if inner is None:
-        return [(call.state, unknown("lookup", call.receiver, tuple(call.args)))]
+        return [(call.state, _unseen(call))]
     made = LibraryObject(_SECTION, {_SAID: inner}, call.site)
     return [(call.state, (call.state.new(("section", call.site), made),))]
 
@@ -264,27 +265,34 @@ def option(machine: Machine, call: Call) -> Results:
     """``parser.getint("server", "workers", fallback=1)``, ``section.get("workers", "1")``, ``section["workers"]``."""
     state, known, args = call.state, _known(call), list(call.args)
     if known is not None and call.path.startswith(_PARSER):
-        inner = known.items.get(constant(args[0])) if args else None
-        found = state.get(atom) if inner is not None and isinstance(atom := only(inner), Ref) else None
-        known, args = (found if isinstance(found, Dict) else None), args[1:]
+        inner = known.items.get(constant(args[0]), ()) if args else ()
+        known, args = _dict_of(inner, state), args[1:]
     names = strings(args[0]) if args else []
     if known is None or len(names) != 1 or "vars" in call.kwargs:
-        return [(state, unknown("lookup", call.receiver, tuple(call.args)))]
+        return [(state, _unseen(call))]
     value = known.items.get(names[0].lower())
     if value is None and not known.exact:
-        return [(state, unknown("lookup", call.receiver, tuple(call.args)))]
+        return [(state, _unseen(call))]
     if value is None:
         default = call.kwargs.get("fallback") or (args[1] if len(args) > 1 else NONE)
         return [(state, default)]
     return [(state, _converted(call.path.rpartition(".")[2], value, call))]
 
 
+def _unseen(call: Call) -> Value:
+    """What is asked of a parser or a section of which that is not known: the same wherever it is asked."""
+    return unknown("lookup", call.receiver, tuple(call.args))
+
+
 def _known(call: Call) -> Dict | None:
     """What is known of a parser, or of a section."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    held = found.fields.get(_SAID) if isinstance(found, LibraryObject) else None
-    inner = call.state.get(atom) if held is not None and isinstance(atom := only(held), Ref) else None
-    return inner if isinstance(inner, Dict) else None
+    return _dict_of(found.fields.get(_SAID, ()), call.state) if isinstance(found, LibraryObject) else None
+
+
+def _dict_of(value: Value, state: State) -> Dict | None:
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    return found if isinstance(found, Dict) else None
 
 
 _TRUTHS = {"1": TRUE, "yes": TRUE, "true": TRUE, "on": TRUE, "0": FALSE, "no": FALSE, "false": FALSE, "off": FALSE}
@@ -292,7 +300,7 @@ _TRUTHS = {"1": TRUE, "yes": TRUE, "true": TRUE, "on": TRUE, "0": FALSE, "no": F
 
 def _converted(name: str, value: Value, call: Call) -> Value:
     text = constant(value)
-    nothing = unknown("lookup", call.receiver, tuple(call.args))
+    nothing = _unseen(call)
     if not isinstance(text, str) or "%(" in text or "${" in text:
         # What another option says is put in.
         return value if text is None else nothing
@@ -317,7 +325,7 @@ def changed(machine: Machine, call: Call) -> Results:
         if found.type == _SECTION and isinstance(held, Ref):
             # Whoever looks it up again gets another object, of the same section.
             call.state.store(held, Dict({}, exact=False))
-        call.state.store(call.receiver, replace(found, fields={"unknown": TRUE}))
+        call.state.store(call.receiver, replace(found, fields={_UNSEEN: TRUE}))
     return [(call.state, NONE)]
 
 
@@ -327,12 +335,11 @@ def has(machine: Machine, call: Call) -> Results:
     for value in call.args:
         name = constant(value)
         if known is None or not isinstance(name, str):
-            return [(call.state, unknown("lookup", call.receiver, tuple(call.args)))]
+            return [(call.state, _unseen(call))]
         inner = known.items.get(name, known.items.get(name.lower()))
         if inner is None and not known.exact:
-            return [(call.state, unknown("lookup", call.receiver, tuple(call.args)))]
+            return [(call.state, _unseen(call))]
         if inner is None:
             return [(call.state, FALSE)]
-        found = call.state.get(atom) if isinstance(atom := only(inner), Ref) else None
-        known = found if isinstance(found, Dict) else None
+        known = _dict_of(inner, call.state)
     return [(call.state, TRUE)]
