@@ -130,7 +130,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "module.at-path", "module.of-spec", "module.run",
+        "module.at-path", "module.of-spec", "module.run", "module.enter",
         "config.composed", "config.configured", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",

@@ -129,6 +129,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.at-path": importing.at_path,
     "module.of-spec": importing.of_specification,
     "module.run": importing.run_at_path,
+    "module.enter": importing.enter,
     "cast": builtins.cast,
     "container": containers.container,
     "drawn": iteration.drawn,
