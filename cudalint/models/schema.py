@@ -161,6 +161,7 @@ DOES = frozenset(
         "dataset.from-generator", "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit",
         "default-cpu.enter", "default-cpu.exit", "default-cpu.set", "defaultdict", "delayed", "delayed.task",
+        "lazy.compute", "lazy.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings", "environ.update",
