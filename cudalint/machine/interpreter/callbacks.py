@@ -12,7 +12,7 @@ from cudalint.machine.frame import Arguments, Frame, Results
 from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
-from cudalint.machine.outcome import OF_INHERITING, OF_LOADERS, Kind
+from cudalint.machine.outcome import OF_INHERITING, OF_LOADERS, Doubt, Kind
 from cudalint.machine.questions import NO_GPU
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
@@ -66,14 +66,21 @@ class Callbacks(Core):
             self._comes_back_to(state, frame, site)
 
     def _comes_back_to(self, state: State, frame: Frame, site: Site) -> None:
-        """What was handed over before CUDA was used may be called by whatever nobody knows that is called after it."""
+        """What was handed over before CUDA was used may be called by whatever nobody knows that is called after it.
+
+        It may also have been called before, and never again.
+        """
         kept = state.get(HANDED)
         if not isinstance(kept, Sequence) or not all(fact == _HAS_GPU for fact in state.facts):
             return
         for atom in (one for value in kept.items or () for one in value):
             found = self._callback(atom, state)
             if found is not None and self._is_new(found):
+                before = len(self.record.outcomes)
                 self._calls_back(atom, found, state, frame, site, "may call {}, which was handed over before")
+                self.record.outcomes[before:] = [
+                    replace(one, certain=False, doubt=Doubt.CALLER) for one in self.record.outcomes[before:]
+                ]
 
     def _only_looks(self, function: str) -> bool:
         """Whether a function is known, and none of those that train: of the standard library, or by what it leaves."""
