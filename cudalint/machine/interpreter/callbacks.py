@@ -143,7 +143,7 @@ class Callbacks(Core):
         found = state.get(receiver) if isinstance(receiver, Ref) else None
         if not isinstance(receiver, Ref) or not isinstance(found, Instance):
             return
-        counted = _counted(closure.function.body) & found.attributes.keys()
+        counted = _counted(closure.function.body).intersection(found.attributes)
         if counted:
             unknowns = {name: unknown("count", receiver.address, name) for name in counted}
             state.store(receiver, replace(found, attributes={**found.attributes, **unknowns}))
