@@ -138,6 +138,11 @@ ANY_NAME = "<any name>"
 MADE_OPTION = "<made>"
 # Where lies what a program put into things that nobody knows: a dict by thing and field.
 OF_UNKNOWN = Ref("cudalint.unknown")
+# The callbacks that were handed to what nobody knows before CUDA was used: a list.
+HANDED = Ref("cudalint.handed")
+# The names of modules that were imported by their paths, by module; and which of them were entered into sys.modules.
+BY_PATH = Ref("cudalint.by path")
+ENTERED = "entered"
 
 
 def item_field(key: Value) -> str | None:

@@ -130,7 +130,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "module.at-path", "module.of-spec", "module.run",
+        "module.at-path", "module.of-spec", "module.run", "module.enter",
         "config.composed", "config.configured", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
@@ -161,6 +161,7 @@ DOES = frozenset(
         "dataset.from-generator", "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit",
         "default-cpu.enter", "default-cpu.exit", "default-cpu.set", "defaultdict", "delayed", "delayed.task",
+        "lazy.compute", "lazy.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings", "environ.update",

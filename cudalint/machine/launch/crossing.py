@@ -9,7 +9,19 @@ from enum import Enum
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.frame import Frame
 from cudalint.machine.gpu_memory import placed_tensor
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    BY_PATH,
+    ENTERED,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
@@ -243,7 +255,8 @@ class Transfer:
     """Copies values into the state of another process.
 
     Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
-    ``lost`` names what could not be found there; where ``copied``, no GPU memory is shared.
+    ``lost`` names what could not be found there, ``unfound`` what is of a module that is not found there; where
+    ``copied``, no GPU memory is shared.
     """
 
     machine: Machine
@@ -253,6 +266,7 @@ class Transfer:
     owner: tuple[str, ...]
     memo: dict[Hashable, Ref] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    unfound: list[str] = field(default_factory=list)
     copied: bool = False
 
     def value(self, value: Value) -> Value:
@@ -409,6 +423,8 @@ class Transfer:
 
     def _function(self, ref: Ref, closure: Closure) -> Atom:
         if not self._goes_by_value(closure.module):
+            if self.pickler is Pickler.NAMES and (module := self._left_behind(closure.address[0])) is not None:
+                self.unfound.append(f"{closure.address[1]} of the module {module}")
             found = self._by_name(*closure.address)
             if found is not None:
                 return found
@@ -424,6 +440,18 @@ class Transfer:
         # What a manager around it does is left out: one that is made of a generator does not travel by value.
         self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner, managed=(), own=kept))
         return made
+
+    def _left_behind(self, home: str) -> str | None:
+        """The name of a module that was imported by its path, and that only the sending process has under that name.
+
+        What has the name of its file may lie where modules are looked for.
+        """
+        known, theirs = (state.get(BY_PATH) for state in (self.source, self.target))
+        name = only(known.items.get(home, ())) if isinstance(known, Dict) else None
+        has = isinstance(theirs, Dict) and (ENTERED, home) in theirs.items
+        if has or not isinstance(name, Const) or str(name.value).rpartition(".")[2] == home.rpartition(".")[2]:
+            return None
+        return str(name.value)
 
     def _as_function(self, found: LibraryObject) -> Atom | None:
         """What has taken a function's place goes by its name: ``@singledispatch``, with all that is registered."""
