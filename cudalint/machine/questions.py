@@ -7,7 +7,7 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -48,6 +48,8 @@ INSTALLED = "installed"
 RECEIVED = "received"
 # Something of which only the class is known.
 OF_CLASS = "of class"
+# Of which not even that is known.
+NO_CLASS = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,19 @@ def identity(value: Value) -> Atom | Value | None:
     if any(isinstance(a, Ref) for a in value) or not any(isinstance(a, Unknown) for a in value):
         return None
     return None if JOINED in value else value
+
+
+def class_of(sym: Hashable, classes: Container[str]) -> str:
+    """The class of something of which no more is known than that, or by what it is called; else ``NO_CLASS``.
+
+    ``classes``: those of libraries, an instance of which is known by the call that made it.
+    """
+    match sym:
+        case (str(what), str(kind), *_) if what == OF_CLASS:
+            return kind
+        case ("call", _, _, _, str(path), *_) | ("follows", str(path), *_) if path in classes:
+            return path
+    return NO_CLASS
 
 
 def truth_of_rank(rank: Rank) -> Hashable:

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import mappings, operators
+from cudalint.machine import mappings, operators, questions
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
@@ -205,6 +205,9 @@ class Assignment(Core):
                 self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
             elif isinstance(atom, Unknown):
                 self.hands_over([value], state, frame, site)
+                call = self._setter_of_class(atom, attr, value, state, frame, site)
+                if call is not None:
+                    return [s for s, _ in self.library_call(call)]
                 if len(owner) == 1:
                     _set_on_unknown(atom, attr, value, state)
             elif isinstance(atom, Lib):
@@ -240,6 +243,18 @@ class Assignment(Core):
         call = self._library_call(f"{found.type}.__setattr__", state, frame, site, [const(attr), value])
         if call is not None:
             call.receiver = ref
+        return call
+
+    def _setter_of_class(
+        self, atom: Unknown, attr: str, value: Value, state: State, frame: Frame, site: Site
+    ) -> Call | None:
+        """What setting an attribute does of something of which only the class is known."""
+        kind = questions.class_of(atom.sym, self.library.bases)
+        if kind == questions.NO_CLASS:
+            return None
+        call = self._library_call(f"{kind}.{attr}.__set__", state, frame, site, [value])
+        if call is not None:
+            call.receiver = atom
         return call
 
     def _setter_of(self, atom: Atom, attr: str, state: State) -> Value | None:

@@ -96,9 +96,11 @@ class Attributes(Core):
             case Unknown(sym=sym):
                 if given := self._put_into(atom, name, state):
                     return [(state, given)]
-                for path in (f"{_kind(sym)}.{name}", f"?.{name}"):
-                    if self.library.function(path) is not None:
-                        return [(state, (Bound(Lib(path), atom),))]
+                kind = questions.class_of(sym, self.library.bases)
+                if kind != questions.NO_CLASS and (method := self.library.declared(kind, name)) is not None:
+                    return [(state, (Bound(Lib(method), atom),))]
+                if self.library.function(f"?.{name}") is not None:
+                    return [(state, (Bound(Lib(f"?.{name}"), atom),))]
                 return [(state, unknown(sym, ".", name))]
             case Dev():
                 return [(state, self._device_attribute(atom, name))]
@@ -544,14 +546,6 @@ def _takes_types(path: str) -> bool:
     module, _, name = path.rpartition(".")
     home = {"builtins": builtins, "collections": collections}.get(module)
     return hasattr(getattr(home, name, None), "__class_getitem__")
-
-
-def _kind(sym: Hashable) -> str:
-    """The class of something of which nothing else is known."""
-    match sym:
-        case (questions.OF_CLASS, str(kind)):
-            return kind
-    return "?"
 
 
 def _alike(ref: Ref) -> Ref:

@@ -555,9 +555,19 @@ class Core(Hooks, ABC):
 
     @abstractmethod
     def hands_over(
-        self, values: Iterable[Value], state: State, frame: Frame, site: Site, function: str | None = None
+        self,
+        values: Iterable[Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        function: str | None = None,
+        is_called: bool = False,
     ) -> None:
         """An unknown function, or an object that nobody knows, is given these values."""
+
+    @abstractmethod
+    def at_any_time(self, state: State, run: Callable[[], Results]) -> Results:
+        """Run what may be called again by then, when the process did something else."""
 
     @abstractmethod
     def _call_atom(self, atom: Atom, given: Given) -> Results:
