@@ -136,6 +136,8 @@ NAMESPACE = "argparse.Namespace"
 ANY_NAME = "<any name>"
 # The field of a namespace that names an option of which a function of the program, or a file type, makes the value.
 MADE_OPTION = "<made>"
+# Where a process keeps which classes it registered to which others, to count as below these: a dict of such pairs.
+REGISTERED = Ref(("registered",))
 # Where lies what a program put into things that nobody knows: a dict by thing and field.
 OF_UNKNOWN = Ref("cudalint.unknown")
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import mappings, operators
+from cudalint.machine import absent, mappings, operators
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
@@ -257,7 +257,7 @@ class Assignment(Core):
             case Instance():
                 old = found.attributes.get(attr)
                 new = union([old, value]) if weak and old is not None else value
-                state.store(ref, replace(found, attributes={**found.attributes, attr: new}))
+                state.store(ref, replace(found, attributes=absent.with_(found.attributes, attr, new)))
                 shared = mappings.attributes_of(found, state)
                 if shared is not None and isinstance(held := state.get(shared), Dict):
                     self.store_dict(shared, operators.with_key(held, const(attr), new), state)
@@ -320,9 +320,16 @@ class Assignment(Core):
                 case ir.Attr(value=base, attr=attr):
                     held = [found for c in states for found in self.eval(base, c, frame)]
                     for after, owner in held:
-                        _delete_attribute(owner, attr, after)
+                        self.delete_attribute(owner, attr, after)
                     states = [after for after, _ in held]
         return states
+
+    def delete_attribute(self, owner: Value, attr: str, state: State) -> None:
+        """``del x.attr``, of one object: where it may be one of several, each may have it still."""
+        atom = only(owner)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Instance):
+            state.store(atom, replace(found, attributes=absent.without(found.attributes, attr)))
 
     def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
         for atom in owner:
@@ -351,14 +358,6 @@ class Assignment(Core):
         if not made.exact:
             named[ANY_NAME] = TRUE
         state.store(made.view, replace(owner, attributes={**kept, **named}))
-
-
-def _delete_attribute(owner: Value, attr: str, state: State) -> None:
-    """``del x.attr``, of one object: where it may be one of several, each may have it still."""
-    atom = only(owner)
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Ref) and isinstance(found, Instance):
-        state.store(atom, replace(found, attributes={k: v for k, v in found.attributes.items() if k != attr}))
 
 
 def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:

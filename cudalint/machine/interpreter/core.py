@@ -514,6 +514,10 @@ class Core(Hooks, ABC):
         """Call each alternative of a value; ``Given`` says what the arguments mean."""
 
     @abstractmethod
+    def delete_attribute(self, owner: Value, attr: str, state: State) -> None:
+        """``del owner.attr``."""
+
+    @abstractmethod
     def special(
         self, value: Value, names: tuple[str, ...], args: list[Value], state: State, frame: Frame, site: Site
     ) -> Results | None:
@@ -621,6 +625,10 @@ class Core(Hooks, ABC):
         """The metaclass of a class, where a user wrote one."""
 
     @abstractmethod
+    def metaclass_method(self, cls: Ref, name: str, state: State) -> Atom | None:
+        """A method of the metaclass of a class, where a user wrote it."""
+
+    @abstractmethod
     def _row_of(self, instance: Instance, state: State) -> tuple[Value, ...] | None:
         """The fields of a record that is a tuple as well."""
 
@@ -629,6 +637,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
+
+    @abstractmethod
+    def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
+        """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""
 
     @abstractmethod
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
@@ -651,8 +663,18 @@ class Core(Hooks, ABC):
         """The library function that a model describes, also where the library is itself the project that is read."""
 
     @abstractmethod
-    def _from_getattr(self, module: Value, name: str, state: State, site: Site, depth: int = 0) -> Results | None:
+    def _from_getattr(
+        self, module: Value, name: str, state: State, site: Site, frame: Frame, depth: int = 0
+    ) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none."""
+
+    @abstractmethod
+    def has_no_name(self, home: str, name: str) -> bool:
+        """Whether a module of the program certainly has no such name."""
+
+    @abstractmethod
+    def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
+        """What an attribute of a class is for the class itself."""
 
     # -- libraries -------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -99,6 +99,22 @@ class Unwinding(Core):
         elif after or _exits(frame) > left:
             self._outlives(raised)
         return after
+
+    def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
+        """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""
+        outer, frame.raises = frame.raises, []
+        frame.tries += 1
+        given = run()
+        frame.tries -= 1
+        raised, frame.raises = frame.raises, outer
+        caught: list[State] = []
+        for state, exception in self._joined_raises(raised):
+            if name not in exception.names or exception.hidden:
+                frame.raises.append((state, exception))
+            else:
+                self._swallow(exception)
+                caught.append(state)
+        return given, caught
 
     def _joined_raises(self, raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
         """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
