@@ -150,11 +150,12 @@ def item_field(key: Value) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A generator that was not consumed yet."""
+    """A generator that was not consumed yet; ``waits`` is the ``yield`` where it stands, if it was begun."""
 
     closure: Ref
     scope: Ref
     site: Site
+    waits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import partial
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, mappings, questions
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
     REPLACED,
@@ -27,7 +27,7 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_NESTING
 from cudalint.machine.paths import OF_FILES
 from cudalint.machine.state import State
-from cudalint.machine.trace import Site
+from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     NONE,
     Atom,
@@ -472,6 +472,8 @@ class Calls(Core):
         message: str,
         around: Around | None = None,
         sent: Value | None = None,
+        steps: Steps | None = None,
+        stepped: tuple[Ref, Generator] | None = None,
     ) -> Results:
         function = closure.function
         before = state.stack
@@ -480,6 +482,7 @@ class Calls(Core):
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
         inner.around = around
         inner.sent = sent
+        inner.steps = steps
         inner.outside = before
         raised = len(frame.raises)
         journal = collecting.begin(state, scope)
@@ -492,13 +495,16 @@ class Calls(Core):
         results: Results = [*inner.returns, *((s, NONE) for s in states)]
         for after, _ in results:
             after.stack = before
-        if inner.yields or function.is_generator:
+        if steps is not None and stepped is not None:
+            results = _stopped(*stepped, steps, results, before)
+        elif inner.yields or function.is_generator:
             element = union(inner.yields)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
         self.yielded = tuple(inner.yields)
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
-        collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
+        whole = around is None and steps is None
+        collecting.end(results, frame.raises[raised:], journal, self.puts, whole=whole)
         return results if function.is_generator or inner.yields else self.joined_results(results)
 
     def bind_arguments(self, closure: Closure, given: Given) -> dict[str, Value]:
@@ -529,6 +535,16 @@ class Calls(Core):
             else:
                 variables[param.name] = unknown("param", closure.module, closure.function.ordinal, param.name)
         return variables
+
+
+def _stopped(ref: Ref, generator: Generator, steps: Steps, ended: Results, stack: Chain | None) -> Results:
+    """What a generator gives at its next ``yield``, where it stands then, and the paths on which it is over."""
+    for state, _ in ended:
+        state.store(ref, Sequence("iterator", (), ()))
+    for state, _, at in steps.left:
+        state.stack = stack
+        state.store(ref, replace(generator, waits=at))
+    return [*((state, value) for state, value, _ in steps.left), *ended]
 
 
 def _covers(outer: Arguments, inner: Arguments, state: State) -> bool:

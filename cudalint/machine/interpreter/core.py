@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
 from cudalint.machine.classes import Order, Orders
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Generator, Instance
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord, Purpose
 from cudalint.machine.interpreter.hooks import Hooks
@@ -422,6 +422,30 @@ class Core(Hooks, ABC):
         """
 
     @abstractmethod
+    def step_of(self, ref: Ref, generator: Generator, state: State, frame: Frame, sent: Value, steps: Steps) -> Results:
+        """Run a generator up to its next ``yield``."""
+
+    @abstractmethod
+    def resumed(self, node: ir.Stmt, state: State, frame: Frame, at: int) -> list[State]:
+        """Run a statement from a ``yield`` within it."""
+
+    @abstractmethod
+    def keep_rest(
+        self, node: ir.For, waiting: list[Value], last: Value, more: bool, states: list[State], frame: Frame
+    ) -> None:
+        """Remember which rounds of a loop are still to come, where a generator may stand within one."""
+
+    @abstractmethod
+    def keep_manager(self, node: ir.With, position: int, manager: Value, state: State, frame: Frame) -> None:
+        """Remember what a ``with`` statement entered, where a generator may stand within it."""
+
+    @abstractmethod
+    def _rounds(
+        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+    ) -> list[State]:
+        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise."""
+
+    @abstractmethod
     def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
         """The paths on which the generators among some values have run to their end."""
 
@@ -587,6 +611,8 @@ class Core(Hooks, ABC):
         message: str,
         around: Around | None = None,
         sent: Value | None = None,
+        steps: Steps | None = None,
+        stepped: tuple[Ref, Generator] | None = None,
     ) -> Results:
         """Run the body of a function whose parameters are bound in ``scope``."""
 

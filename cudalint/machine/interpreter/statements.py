@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.yields import from_yield
 from cudalint.machine import operators
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Frame
@@ -27,10 +28,14 @@ class Statements(Core):
 
     def block(self, body: Iterable[ir.Stmt], states: list[State], frame: Frame) -> list[State]:
         """Run statements on every state; what leaves early is gathered in the frame."""
-        for statement in body:
+        steps = frame.steps
+        for statement in body if steps is None or steps.at is None else from_yield(body, steps.at):
             following: list[State] = []
             for state in states:
-                following.extend(self.statement(statement, state, frame))
+                if steps is not None and steps.at is not None:
+                    following.extend(self.resumed(statement, state, frame, steps.at))
+                else:
+                    following.extend(self.statement(statement, state, frame))
             states = self.joined(following)
             if not states:
                 break

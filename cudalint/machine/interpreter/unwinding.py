@@ -175,7 +175,9 @@ class Unwinding(Core):
             site = Site(frame.module, expr.ordinal)
             atom = only(manager)
             found = current.get(atom) if isinstance(atom, Ref) else None
-            if isinstance(atom, Ref) and isinstance(found, Generator):
+            if frame.steps is not None:
+                self.keep_manager(node, position, manager, current, frame)
+            if isinstance(atom, Ref) and isinstance(found, Generator) and frame.steps is None:
                 result.extend(self._around_body(node, position, atom, found, current, frame))
                 continue
             if isinstance(found, LibraryObject) and (SUPPRESSED in found.fields or EXPECTED in found.fields):

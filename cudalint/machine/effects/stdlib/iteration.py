@@ -342,11 +342,25 @@ def next_(machine: Machine, call: Call) -> Results:
             bound: Value = (Bound(method, atom),)
             return machine.call_value(bound, [], {}, call.state, call.frame, call.site)
     results: Results = []
+    if (
+        isinstance(atom, Ref)
+        and isinstance(found := call.state.get(atom), Generator)
+        and machine.can_step(found, call.state)
+    ):
+        return _stepped(machine, atom, found, call)
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         results.append((state, rounds[0] if rounds else unknown("next", call.site)))
         if isinstance(atom, Ref):
             _advance(atom, state)
     return results
+
+
+def _stepped(machine: Machine, ref: Ref, generator: Generator, call: Call) -> Results:
+    """``next(generator)``, or with a default for when it has ended."""
+    if len(call.args) < 2:
+        return machine.next_of(ref, generator, call.state, call.frame)
+    given, ended = machine.advance(ref, generator, call.state, call.frame)
+    return [*given, *((state, call.args[1]) for state in ended)]
 
 
 def _advance(ref: Ref, state: State) -> None:
@@ -396,8 +410,14 @@ def generator_enter(machine: Machine, call: Call) -> Results:
 
 
 def generator_method(machine: Machine, call: Call) -> Results:
-    """``generator.send`` and ``__next__``."""
+    """``generator.send``, ``__next__`` and ``close``."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, Generator) and machine.can_step(found, call.state):
+        if call.path.endswith(".close"):
+            given, ended = machine.advance(call.receiver, found, call.state, call.frame, closes=True)
+            return [(after, NONE) for after in (*(s for s, _ in given), *ended)]
+        sent = call.args[0] if call.path.endswith(".send") and call.args else NONE
+        return machine.next_of(call.receiver, found, call.state, call.frame, sent)
     if isinstance(call.receiver, Ref) and isinstance(found, Generator):
         return machine.consume(call.receiver, found, call.state, call.frame)
     if isinstance(call.receiver, Ref) and call.path.endswith(".send") and call.args:
