@@ -138,6 +138,8 @@ ANY_NAME = "<any name>"
 MADE_OPTION = "<made>"
 # Where a process keeps which classes it registered to which others, to count as below these: a dict of such pairs.
 REGISTERED = Ref(("registered",))
+# Where a path keeps how often files may have changed, once it has asked for one.
+FILES = Ref("cudalint.files")
 # Where lies what a program put into things that nobody knows: a dict by thing and field.
 OF_UNKNOWN = Ref("cudalint.unknown")
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import collecting, mappings, questions
+from cudalint.machine import collecting, file_questions, mappings, questions
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
@@ -210,6 +210,7 @@ class Calls(Core):
         told = self._told_by_method(atom, given)
         if told is not None:
             return [(state, told)]
+        file_questions.may_change(_unknown_name(atom) or "", given.args, self.library, state)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts), *plain))]
@@ -217,10 +218,11 @@ class Calls(Core):
     def _told_by_method(self, function: Atom, given: Given) -> Value | None:
         """What a method of a path, or of an open file, gives."""
         match function:
-            case Unknown(sym=(base, ".", str(name))) if name in OF_FILES:
+            case Unknown(sym=(base, ".", str(name))):
                 state, site, path = given.state, given.site, f"?.{name}"
                 call = Call(state, given.frame, site, path, {}, given.args, given.kwargs, Unknown(base), given.is_open)
-                return self._unknown_method(call)
+                told = self._unknown_method(call) if name in OF_FILES else None
+                return told or self._asked_of_file(path, Unknown(base), given)
         return None
 
     def _plain_method(self, function: Atom) -> tuple[str, ...]:
@@ -259,6 +261,12 @@ class Calls(Core):
         read = self._tensor_data(memory, path.rpartition(".")[2], state, given.frame, given.site)
         return [*unused, *((after, result) for after, _ in read)]
 
+    def _asked_of_file(self, path: str, receiver: Atom | None, given: Given) -> Value | None:
+        """What is asked of a file; None where it is not known that nothing changes what is asked."""
+        if given.kwargs or given.is_open:
+            return None
+        return file_questions.asked(path, receiver, given.args, self.library, given.state)
+
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""
         ready = self.awaits_for(path, given)
@@ -271,6 +279,7 @@ class Calls(Core):
         if isinstance(replaced, Scope) and path in replaced.variables and path not in self._replacing:
             its_own = given if receiver is None else given.led_by((receiver,))
             return self._call_replacement(path, replaced.variables[path], its_own)
+        file_questions.may_change(self.library.canonical(path), args, self.library, state)
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
             self.hands_over((*args, *kwargs.values()), state, frame, site, self.library.canonical(path))

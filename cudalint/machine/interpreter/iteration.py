@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine import enums, mappings, questions, turns
+from cudalint.machine import enums, file_questions, mappings, questions, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
@@ -164,6 +164,8 @@ class Iteration(Core):
             for current in states:
                 current.second_round = was_second or i > 0
                 self.begins_round(current)
+                if i > 0:
+                    file_questions.has_waited(current)
                 yes, no = self.branch(node.test, current, frame)
                 decided = decided and not (yes and no)
                 entering.extend(yes)
