@@ -140,6 +140,8 @@ MADE_OPTION = "<made>"
 REGISTERED = Ref(("registered",))
 # Where a path keeps how often files may have changed, once it has asked for one.
 FILES = Ref("cudalint.files")
+# Where a process keeps by which functions it pickles objects of some classes: a dict by class, or by its name.
+REDUCERS = Ref(("reducers",))
 # Where lies what a program put into things that nobody knows: a dict by thing and field.
 OF_UNKNOWN = Ref("cudalint.unknown")
 

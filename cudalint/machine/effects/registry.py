@@ -163,6 +163,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "issubclass": judges.issubclass_,
     "isinstance-of-type": judges.of_type,
     "register-class": kinships.register,
+    "register-reducer": pickles.register,
     "is-callable": builtins.callable_,
     "is-class": builtins.is_class,
     "show": builtins.show,

@@ -27,7 +27,7 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
-from cudalint.machine.slices import replaced
+from cudalint.machine.slices import replaced, without
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -335,6 +335,9 @@ class Assignment(Core):
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
                 self.store_dict(atom, operators.without_key(found, as_key(key, state)), state)
+                continue
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and len(owner) == 1:
+                state.store(atom, without(found, key))
                 continue
             path = self._method_path(atom, "__delitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key])

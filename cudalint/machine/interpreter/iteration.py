@@ -201,8 +201,18 @@ class Iteration(Core):
             current.second_round = was_second
         return self.joined([*after, *left])
 
+    def _empty(self, test: ir.Expr, state: State, frame: Frame) -> None:
+        """A list is empty where a loop ends that goes on as long as there is something in it."""
+        for after, value in self.eval(test, state, frame):
+            atom = only(value)
+            found = after.get(atom) if isinstance(atom, Ref) else None
+            if after is state and isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind != "iterator":
+                state.store(atom, Sequence(found.kind, ()))
+
     def _left_by(self, test: ir.Expr, state: State, frame: Frame) -> list[State]:
         """How a path leaves a loop after its rounds: where it matters why, by its test."""
+        if isinstance(test, ir.Name | ir.Attr):
+            self._empty(test, state, frame)
         if not state.process.pending:
             return [state]
         yes, no = self.branch(test, state, frame)
