@@ -142,6 +142,8 @@ REGISTERED = Ref(("registered",))
 FILES = Ref("cudalint.files")
 # Where a process keeps by which functions it pickles objects of some classes: a dict by class, or by its name.
 REDUCERS = Ref(("reducers",))
+# Where a process keeps the words that it put into its own command line; open where its user's are among them.
+ARGV = Ref("cudalint.argv")
 # Where lies what a program put into things that nobody knows: a dict by thing and field.
 OF_UNKNOWN = Ref("cudalint.unknown")
 

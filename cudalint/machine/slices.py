@@ -41,6 +41,12 @@ def replaced(found: Sequence, key: Value, given: object) -> Sequence | None:
     return replace(found, items=given.items, element=given.element, open=given.open)
 
 
+def is_rest(key: Value) -> bool:
+    """Whether a slice takes all but the first: ``[1:]``."""
+    bounds = _bounds(key)
+    return bounds is not None and _numbers(bounds) == slice(1, None, None)
+
+
 def without(found: Sequence, key: Value) -> Sequence:
     """The list after ``del rows[i]`` or ``del rows[:n]``; of what is not known whole, it may be any."""
     whole = replaced(found, key, Sequence(found.kind, ()))

@@ -163,6 +163,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "issubclass": judges.issubclass_,
     "isinstance-of-type": judges.of_type,
     "register-class": kinships.register,
+    "set-item": containers.set_item,
+    "argv": options.argv,
     "register-reducer": pickles.register,
     "is-callable": builtins.callable_,
     "is-class": builtins.is_class,

@@ -11,6 +11,7 @@ from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     ANY_NAME,
+    NAMESPACE,
     OF_UNKNOWN,
     REPLACED,
     Class,
@@ -73,11 +74,25 @@ class Assignment(Core):
         for current, left in self.eval(node.target, state, frame):
             for after, right in self.eval(node.value, current, frame):
                 site = Site(frame.module, node.ordinal)
+                own = self._added_to_library(node, left, right, after, frame, site)
+                if own is not None:
+                    result.extend(own)
+                    continue
                 made = self.operate_in_place(node.op, left, right, after, frame, site)
                 if made is None:
                     made = [(after, self._augmented(node, left, right, after))]
                 result.extend(r for s, v in made for r in self.assign(node.target, v, s, frame, node.ordinal))
         return result
+
+    def _added_to_library(
+        self, node: ir.AugAssign, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> list[State] | None:
+        """``sys.argv += words``: where a model says what that does to what a library holds."""
+        atom = only(left)
+        if not isinstance(atom, Lib) or node.op != "+":
+            return None
+        call = self._library_call(f"{atom.path}.__iadd__", state, frame, site, [right])
+        return None if call is None else [after for after, _ in self.library_call(call)]
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)
@@ -315,7 +330,7 @@ class Assignment(Core):
                         for c in states
                         for after, owner in self.eval(base, c, frame)
                         for last, key in self.eval(index, after, frame)
-                        for s in self._delete_item(owner, key, last, frame, site)
+                        for s in self.delete_item(owner, key, last, frame, site)
                     ]
                 case ir.Attr(value=base, attr=attr):
                     held = [found for c in states for found in self.eval(base, c, frame)]
@@ -331,7 +346,8 @@ class Assignment(Core):
         if isinstance(atom, Ref) and isinstance(found, Instance):
             state.store(atom, replace(found, attributes=absent.without(found.attributes, attr)))
 
-    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del owner[key]``."""
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
                 self.store_dict(atom, operators.without_key(found, as_key(key, state)), state)
@@ -354,6 +370,10 @@ class Assignment(Core):
             home = owner.scope if isinstance(owner, Class) else made.view
             for name, value in named_anew(before, made).items():
                 state.set_variable(home, name, value)
+        if made.view is not None and isinstance(owner, LibraryObject) and owner.type == NAMESPACE:
+            kept = {k: v for k, v in owner.fields.items() if k.startswith("<")}
+            named = {k: v for k, v in made.items.items() if isinstance(k, str)}
+            state.store(made.view, replace(owner, fields={**kept, **named}))
         if made.view is None or not isinstance(owner, Instance):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}

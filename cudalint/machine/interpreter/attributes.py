@@ -443,6 +443,8 @@ class Attributes(Core):
         if call is not None and not name.startswith("__"):
             call.receiver = ref
             return self.library_call(call)
+        if obj.type == NAMESPACE and name == "__dict__":
+            return [(state, self.attributes_of(ref, state, site))]
         if obj.type == NAMESPACE:
             return [(state, (Bound(Lib(path), _alike(ref)),))]
         if self.library.is_aside(name) and self.library.function(path) is None:

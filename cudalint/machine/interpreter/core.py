@@ -538,6 +538,10 @@ class Core(Hooks, ABC):
         """Call each alternative of a value; ``Given`` says what the arguments mean."""
 
     @abstractmethod
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del owner[key]``."""
+
+    @abstractmethod
     def delete_attribute(self, owner: Value, attr: str, state: State) -> None:
         """``del owner.attr``."""
 

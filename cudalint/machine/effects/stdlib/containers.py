@@ -203,6 +203,18 @@ def len_(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown("len", atom if isinstance(atom, Unknown) else call.site))]
 
 
+def set_item(machine: Machine, call: Call) -> Results:
+    """``operator.setitem(x, key, value)`` and ``operator.delitem(x, key)``."""
+    match call.args:
+        case [owner, key, value]:
+            states = machine.set_item(owner, key, value, call.state, call.frame, call.site)
+        case [owner, key]:
+            states = machine.delete_item(owner, key, call.state, call.frame, call.site)
+        case _:
+            states = [call.state]
+    return [(state, NONE) for state in states]
+
+
 def list_method(machine: Machine, call: Call) -> Results:
     """``append``, ``extend`` and the other methods of lists and sets."""
     name = call.path.rpartition(".")[2]
