@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import absent, mappings, operators
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -163,6 +163,9 @@ class Assignment(Core):
         rows = [self.exact_items((atom,), state) for atom in value]
         if len(rows) == 1 and rows[0] is not None:
             items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
+        if frame.tries and len(rows) == 1 and rows[0] is not None and len(rows[0]) != len(items):
+            self.fail(state, frame, Raised(None, ("ValueError",)))
+            return []
         states = [state]
         for i, item in enumerate(items):
             if rows and all(row is not None and len(row) == len(items) for row in rows):

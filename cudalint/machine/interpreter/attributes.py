@@ -112,6 +112,8 @@ class Attributes(Core):
                 return self._super_attribute(atom, name, state, frame, site)
             case Const(value=Member() as member):
                 return self._member_attribute(atom, member, name, state, frame, site)
+            case Const(value=None) if frame.tries and not hasattr(None, name):
+                return self.fail(state, frame, _LACKING)
             case Const() if name == "value":  # of an enum's member, which is its constant here
                 return [(state, (atom,))]
             case Const(value=str()):
@@ -520,6 +522,8 @@ class Attributes(Core):
                     read = self._tensor_data(place, "the index of a list", state, frame, site)
                     nothing = unknown("item", site, atom.address)
                     return [(after, operators.item(found, nothing) or nothing) for after, _ in read]
+                if frame.tries and _is_beyond(found, key):
+                    return self.fail(state, frame, Raised(None, ("IndexError", "LookupError")))
                 taken = part(found, key)
                 if taken is not None:
                     return [(state, (state.new(("slice", site), taken),))]
@@ -574,6 +578,14 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+def _is_beyond(found: Sequence, key: Value) -> bool:
+    """Whether a list that is known whole has nothing at a place."""
+    place = constant(key)
+    if found.items is None or found.open or found.kind not in ("list", "tuple") or not isinstance(place, int):
+        return False
+    return not -len(found.items) <= place < len(found.items)
 
 
 def _name_of_module(module: str, state: State) -> Value:

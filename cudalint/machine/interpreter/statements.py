@@ -9,7 +9,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.yields import from_yield
 from cudalint.machine import operators
 from cudalint.machine.assumptions import Asking
-from cudalint.machine.frame import Frame
+from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -19,6 +19,8 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Value, unknown
 
+# What ``assert`` raises.
+_REFUSED = Raised(None, ("AssertionError",))
 LAZY_ANNOTATIONS = (3, 14)
 
 
@@ -105,6 +107,8 @@ class Statements(Core):
         yes, no = self.branch(node.test, state, frame)
         if self.parents:
             no = self._refused(node.test, no, frame, as_none=False)
+        if frame.tries:
+            frame.raises.extend((failed, _REFUSED) for failed in no)
         if not frame.tries:
             self.record.refused.extend(failed.facts for failed in no)
             asked.update({question: replace(asked[question], required=True) for question in tuple(asked)[known:]})

@@ -9,7 +9,7 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_a_class, is_callable
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -42,11 +42,24 @@ def cast(machine: Machine, call: Call) -> Results:
             return []
         state = after
     one = only(value)
+    if call.frame.tries and isinstance(one, Const) and isinstance(one.value, str) and not _is_number(kind, one.value):
+        return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
     found = state.get(one) if kind == "str" and isinstance(one, Ref) else None
     method = machine.user_method(found, "__str__", state) if isinstance(found, Instance) else None
     if method is not None:
         return machine.call_value((method,), [value], {}, state, call.frame, call.site)
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
+
+
+def _is_number(kind: str, text: str) -> bool:
+    """Whether a text can be made a number, where one is asked for."""
+    if kind not in ("int", "float"):
+        return True
+    try:
+        _CASTS[kind](text)
+    except ValueError:
+        return False
+    return True
 
 
 _EMPTY: dict[str, Hashable] = {"int": 0, "str": "", "float": 0.0, "bool": False}

@@ -9,7 +9,7 @@ from itertools import product as combinations
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
@@ -349,10 +349,18 @@ def next_(machine: Machine, call: Call) -> Results:
     ):
         return _stepped(machine, atom, found, call)
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        if not rounds and machine.exact_items(call.args[0], state) == []:
+            results.extend([(state, call.args[1])] if len(call.args) > 1 else _ended(machine, call, state))
+            continue
         results.append((state, rounds[0] if rounds else unknown("next", call.site)))
         if isinstance(atom, Ref):
             _advance(atom, state)
     return results
+
+
+def _ended(machine: Machine, call: Call, state: State) -> Results:
+    """There is nothing next."""
+    return machine.fail(state, call.frame, Raised(None, ("StopIteration",)))
 
 
 def _stepped(machine: Machine, ref: Ref, generator: Generator, call: Call) -> Results:
