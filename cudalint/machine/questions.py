@@ -62,8 +62,11 @@ class Either:
 
 # What does not change while a program runs.
 _LASTING = frozenset(
-    {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
-     "platform.python_implementation", "platform.release", "platform.version", "shutil.which"}
+    {"getpass.getuser", "importlib.util.find_spec", "multiprocessing.cpu_count", "os.cpu_count", "os.getuid",
+     "os.uname", "platform.architecture", "platform.machine", "platform.node", "platform.platform",
+     "platform.processor",
+     "platform.python_implementation", "platform.release", "platform.uname", "platform.version", "shutil.which",
+     "socket.gethostname", "sys.stderr.isatty", "sys.stdin.isatty", "sys.stdout.isatty"}
 )  # fmt: skip
 _OF_TEXT = frozenset(
     {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "partition",

@@ -26,7 +26,8 @@ _TOP = frozenset(
 TRAITS = frozenset(
     {
         "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
-        "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
+        "asks-of-file", "opens-file", "reads-file", "changes-file", "of-workers", "waits",
+        "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "gives-rows", "gives-host-data", "program-without-gpu",
@@ -178,7 +179,8 @@ DOES = frozenset(
         "generate", "generator.enter", "generator.method", "getattr", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
-        "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "issubclass",
+        "gunicorn.set", "delattr", "hasattr", "identity", "import-module", "is-initialized", "isinstance",
+        "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv",
         "is-callable", "is-class", "iter",
         "job", "job.decorator", "jobs.run",
         "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",

@@ -28,6 +28,7 @@ from cudalint.machine.launch.crossing import (
     Pickler,
     as_called,
     carried,
+    has_reducer,
     pickles_itself,
     visited,
     what_runs,
@@ -160,7 +161,7 @@ def _of_its_process(machine: Machine, atom: Atom, found: Object | None, state: S
             kinds = [kind]
         case _, Instance(cls=cls) if not pickles_itself(found, state):
             kinds = [base for base in machine.mro(cls, state) if isinstance(base, str)]
-    kept = (kind for kind in kinds if kind not in _SENT and _stays(machine, kind))
+    kept = (k for k in kinds if k not in _SENT and _stays(machine, k) and not has_reducer(k, state))
     return next((f"an object of {kind}" for kind in kept), None)
 
 
