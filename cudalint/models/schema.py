@@ -26,13 +26,14 @@ _TOP = frozenset(
 TRAITS = frozenset(
     {
         "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
-        "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
-        "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
+        "opens-file", "reads-file", "changes-file", "of-workers", "waits", "waits-if-told", "also-of-others", "awaits",
+        "runs-at-end", "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "gives-rows", "gives-host-data", "program-without-gpu",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
-        "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "as-they-come", "keeps-order",
+        "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
+        "keeps-order",
         "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure",
