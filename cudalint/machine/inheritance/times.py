@@ -14,7 +14,10 @@ from cudalint.machine.inheritance.sameness import known
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Unknown, Value, const, constant
+from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Unknown, Value, const, constant
+
+# What gives a part of a path that does not begin where that begins.
+_MAKES_RELATIVE = frozenset({"basename", "relpath", "relative_to", "name", "stem", "suffix", "parts"})
 
 
 class Times(Names):
@@ -159,7 +162,22 @@ class Times(Names):
 
 def _is_one_folder(args: list[Value]) -> bool:
     """Whether a path means the same folder from wherever it is taken."""
-    if not args:
-        return True
-    path = constant(args[0])
-    return path.startswith(("/", "~")) if isinstance(path, str) else known(args[0])
+    return not args or (known(args[0]) and all(map(_begins_at_root, args[0])))
+
+
+def _begins_at_root(part: Hashable) -> bool:
+    """Whether a path is shown to be an absolute one: by what it begins with."""
+    match part:
+        case Const(value=str(text)):
+            return text.startswith(("/", "~"))
+        case Unknown(sym=sym):
+            return _begins_at_root(sym)
+        case ("__file__", _) | ("follows", "pathlib.Path.home"):
+            return True
+        case ("follows", str(path), (first, *_), *_):
+            return path.rpartition(".")[2] not in _MAKES_RELATIVE and _begins_at_root(first)
+        case ("follows", (inner, ".", str(name)), *_) | (inner, ".", str(name)):
+            return name not in _MAKES_RELATIVE and _begins_at_root(inner)
+        case (("bin", *_), str(), (first, *_), tuple()) | (("joined", *_), ((first, *_), *_)):
+            return _begins_at_root(first)
+    return False
