@@ -117,11 +117,14 @@ class Besides(Settings):
     def _changes_file(
         self, path: str, receiver: Atom | None, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
     ) -> None:
-        """A worker writes a file whose name all its siblings know."""
+        """A worker uses a file whose name all its siblings know, or a parent one that its worker may use meanwhile."""
+        if not self._deeds and not state.process.beside:
+            return
         traits = self.library.traits
-        changes = traits.of(path, "changes-file") if self._deeds else None
-        reads = bool(self._deeds) and traits.has(path, "reads-file")
-        if changes is None and not reads and not (self._deeds and traits.has(path, "opens-file")):
+        if self.starts_program(path):
+            self._commands_beside(site, state)
+        changes, reads = traits.of(path, "changes-file"), traits.has(path, "reads-file")
+        if changes is None and not reads and not traits.has(path, "opens-file"):
             return
         act = Act.SETS
         if changes is None:
@@ -133,6 +136,12 @@ class Besides(Settings):
             self._does(act, named, site, state)
         elif any(_is_shared_by_some(atom) for atom in named):
             self._does(act, site, site, state)
+
+    def _commands_beside(self, site: Site, state: State) -> None:
+        """Another program may look at what workers write meanwhile."""
+        acts = (public for beside in state.process.beside for public, _ in beside.public)
+        if any(public.act is Act.SETS and public.where != _CONSOLE for public in acts):
+            self._asked.setdefault(Doubt(Why.MIXED, "", site))
 
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may start workers, wait for some, or do what others see."""

@@ -12,6 +12,7 @@ from cudalint.machine.inheritance.names import Names
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import known
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Unknown, Value, const, constant
@@ -102,6 +103,9 @@ class Times(Names):
             self._changes_again(f"{path}()", site, state)
         if path == "logging.basicConfig" and constant(kwargs.get("filemode", const("a"))) != "a":
             self._repeats(shown(path), site, state)
+        configures = path.startswith("logging.config.")
+        if configures and any(_may_open_anew(atom, state) for value in args for atom in visited(value, state)):
+            self._repeats(shown(path), site, state)
         if path == "os.chdir" and not _is_one_folder(args):
             self._changes_again("the working folder", site, state)
 
@@ -163,6 +167,16 @@ class Times(Names):
 def _is_one_folder(args: list[Value]) -> bool:
     """Whether a path means the same folder from wherever it is taken."""
     return not args or (known(args[0]) and all(map(_begins_at_root, args[0])))
+
+
+def _may_open_anew(atom: Atom, state: State) -> bool:
+    """Whether a part of what is said of messages is not shown, or opens a file anew."""
+    match atom:
+        case Const(value=str(text)):
+            return set(text) <= set("wtbx+") and bool(set(text) & set("wx"))
+        case Unknown():
+            return True
+    return False
 
 
 def _begins_at_root(part: Hashable) -> bool:
