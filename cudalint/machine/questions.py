@@ -430,7 +430,7 @@ def _told_of_text(sym: Hashable, text: Hashable) -> Asked | None:
 def _beneath(subject: Hashable, asked: Asked) -> tuple[Hashable, Asked]:
     """A question about what a method of a text gives, as one about the text."""
     match subject:
-        case Unknown(sym=(("asks", *_) as parts, "[]", (Const(value=int(index)),))):
+        case Unknown(sym=(tuple(parts), "[]", (Const(value=int(index)),))) if parts[:1] == ("asks",):
             return _beneath(Unknown(parts), (_HOLDS_AT, (index, asked)))
         case Unknown(sym=("asks", Unknown(sym=(text, ".", str(method))), tuple(args))) if method in _OF_TEXT:
             given = [only(value) for value in args]

@@ -52,8 +52,8 @@ def part_of_text(text: Const, key: Value) -> Value | None:
 
 def _bounds(key: Value) -> tuple[object, ...] | None:
     match key:
-        case (Unknown(sym=(kind, *bounds)),) if kind == _SLICE:
-            return tuple(bounds)
+        case (Unknown(sym=tuple(sym)),) if sym[:1] == (_SLICE,):
+            return sym[1:]
     return None
 
 

@@ -10,7 +10,7 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
   worker's is another one, in which nothing is defined;
 - is given a generator or a coroutine, which is a function that goes on where it stands and cannot be pickled (tasks of
   pools and executors are pickled under any start method), or an object that holds a lock of `threading`, an open file or
-  another resource of its process;
+  another resource of its process (the attribute that keeps it is named);
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets, or finds None where main or its functions made something else of it;
 - reads an item of a dict, or an attribute of a class or of an object of a module, that only the main program put there,
@@ -141,7 +141,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     summary="a spawned worker is a local function, reads a global that only main sets, or gets a foreign queue or lock",
     outcomes={
-        Kind.UNPICKLABLE_TARGET: "{launcher} cannot pickle {subject} for another process",
+        Kind.UNPICKLABLE_TARGET: "{launcher} cannot pickle {subject}{detail} for another process",
         Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main program sets",
         Kind.FOREIGN_LOCK: "a {detail} of the fork context is given to a spawned process",
     },

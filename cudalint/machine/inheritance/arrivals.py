@@ -19,7 +19,21 @@ from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Ref, Tensor, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Bound,
+    Const,
+    Lib,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    constant,
+    only,
+    rest_of,
+    unknown,
+)
 from cudalint.models.library import ProcessEffect
 
 _PARTS = (".keys", ".values", ".items", ".copy")
@@ -442,8 +456,8 @@ def _is_whole(atom: Hashable) -> bool:
     match atom:
         case Const(value=int()) | Unknown(sym=("int" | "len", *_)):
             return True
-        case Unknown(sym=(("aug" | "bin" | "round", *_), *parts)):
-            values = [value for value in parts if not isinstance(value, str)]
+        case Unknown(sym=(("aug" | "bin" | "round", *_), *_)):
+            values = [value for value in rest_of(atom.sym, 1) if not isinstance(value, str)]
             return all(isinstance(value, tuple) and all(map(_is_whole, value)) for value in values)
     return False
 

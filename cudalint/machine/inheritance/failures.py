@@ -51,8 +51,8 @@ class Failures(Gathering):
                 self._raises_in_task(self._differs(made, state, frame), Site(frame.module, node.ordinal), state, frame)
             case ir.Assert(message=ir.Expr() as message) if not isinstance(message, ir.Const):
                 self._raises_in_task(True, Site(frame.module, node.ordinal), state, frame, is_check=True)
-            case ir.Try(handlers=(_, *_) as handlers):
-                named = any(handler.name is not None for handler in handlers)
+            case ir.Try(handlers=(_, *_)):
+                named = any(handler.name is not None for handler in node.handlers)
                 self._naming, self._catching = self._naming + named, self._catching + 1
                 before = set(self.record.launches)
                 states = super().statement(node, state, frame)
