@@ -57,7 +57,7 @@ class Failures(Gathering):
                 before = set(self.record.launches)
                 states = super().statement(node, state, frame)
                 self._naming, self._catching = self._naming - named, self._catching - 1
-                self._may_quote(handlers, before, Site(frame.module, node.ordinal), state)
+                self._may_quote(node.handlers, before, Site(frame.module, node.ordinal), state)
                 return states
         return super().statement(node, state, frame)
 
