@@ -228,7 +228,8 @@ class Calls(Core):
     def _plain_method(self, function: Atom) -> tuple[str, ...]:
         """The name of a method of something unknown by which it gives texts, numbers or paths; empty for others."""
         name = _unknown_name(function)
-        return (name,) if name is not None and self.library.traits.has(name, "gives-texts") else ()
+        has = self.library.traits.has
+        return (name,) if name is not None and (has(name, "gives-texts") or has(name, "gives-rows")) else ()
 
     def _moved_object(self, function: Atom, state: State) -> Unknown | None:
         """The unknown object on a GPU with which a call of an unknown function computes."""
