@@ -76,6 +76,20 @@ def test_no_interpreted_class_derives_from_a_compiled_one() -> None:
     assert derived == set()
 
 
+def test_no_pattern_of_what_is_compiled_names_a_sequence_or_the_rest_of_one() -> None:
+    # Compiled, ``(a, *rest)`` refuses the rest of a tuple, which is no list, and ``(a, b) as pair`` names ``b``.
+    named = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for name in sorted(compiled_modules())
+        for path in [ROOT / f"{name.replace('.', '/')}.py"]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.MatchStar | ast.MatchAs)
+        and node.name is not None
+        and (isinstance(node, ast.MatchStar) or isinstance(node.pattern, ast.MatchSequence | ast.MatchMapping))
+    ]
+    assert named == []
+
+
 def test_every_part_of_the_machine_is_a_room() -> None:
     rooms = {
         node.name

@@ -504,3 +504,42 @@ def test_an_error_within_workers_leaves_them_their_own_repair() -> None:
     assert [(finding.code, finding.span.start.row) for finding in analysis.findings] == [("CUD101", 8), ("CUD102", 15)]
     fixes = repaired(analysis, analysis.findings).values()
     assert [fix.applicability for fix in fixes] == [Applicability.DISPLAY, Applicability.UNSAFE]
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ("threading.Event()", "share a `multiprocessing.Event()`"),
+        ("Job()", "leave `lock` of `Job` out of what is sent (`__getstate__`), or share a `multiprocessing.Lock()`"),
+        ("Log()", "make it in the worker, and leave `rows` of `Log` out of what is sent (`__getstate__`)"),
+        ("open('rows.txt')", "make it in the worker"),
+        ("(n for n in range(3))", "send what it gives"),
+        ("threading", "import `threading` in the worker"),
+    ],
+)
+def test_what_belongs_to_its_process_is_told_where_it_is_kept(sent: str, said: str) -> None:
+    classes = """\
+        import threading
+
+
+        class Job:
+            def __init__(self):
+                self.lock = threading.Lock()
+
+
+        class Log:
+            def __init__(self):
+                self.rows = open("rows.txt")
+
+
+        def work(x):
+            return torch.zeros(1, device="cuda")
+
+        """
+    main = f"""\
+        context = mp.get_context("spawn")
+        worker = context.Process(target=work, args=({sent},))
+        worker.start()
+        worker.join()
+        """
+    assert advice(program(dedent(classes), main), "CUD108").startswith(said)

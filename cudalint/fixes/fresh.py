@@ -118,17 +118,11 @@ def sent_along(case: Case) -> Iterator[Proposal]:
     """Advice: where functions and values of a spawned worker belong."""
     subject = case.outcome.subject
     match case.outcome.kind:
+        case Kind.UNPICKLABLE_TARGET if _is_value(subject):
+            message = _value_of_its_process(subject, case.outcome.detail.strip(" ()"))
+            doubt = "the code does not show where else it is used"
         case Kind.UNPICKLABLE_TARGET:
-            what = "it" if subject == "a lambda" else f"`{subject.rpartition(' ')[2]}`"
-            message = f"define {what} as a function at the top of the module, and send what it captures as arguments"
-            if ", which" in subject:
-                what = f"`{subject.partition(',')[0]}`"
-                message = f"define {what} at the top of the module"
-            if subject.endswith("notebook defines,"):
-                message = f"write {what} to a module beside the notebook (%%writefile workers.py) and import it"
-            if subject.endswith(")"):
-                name = subject.partition(" ")[0]
-                message = f"leave the name `{name}` to its function, or send one whose name in its module is its own"
+            message = _where_it_belongs(subject)
             doubt = "what the function captures has to become arguments, which changes its signature"
         case Kind.MISSING_GLOBAL:
             message = f"send `{subject}` to the worker as an argument, or through the initializer of the pool"
@@ -137,3 +131,48 @@ def sent_along(case: Case) -> Iterator[Proposal]:
             message = "make queues, locks and events from the context that starts the worker"
             doubt = "the code does not show where it is made"
     yield Proposal(message, {}, doubt=doubt, shown=True)
+
+
+def _where_it_belongs(subject: str) -> str:
+    """Where a function stands that a fresh process finds."""
+    if subject.endswith("notebook defines,"):
+        what = subject.partition(",")[0]
+        return f"write `{what}` to a module beside the notebook (%%writefile workers.py) and import it"
+    if ", which" in subject:
+        return f"define `{subject.partition(',')[0]}` at the top of the module"
+    if subject.endswith(")"):
+        name = subject.partition(" ")[0]
+        return f"leave the name `{name}` to its function, or send one whose name in its module is its own"
+    what = "it" if subject == "a lambda" else f"`{subject.rpartition(' ')[2]}`"
+    return f"define {what} as a function at the top of the module, and send what it captures as arguments"
+
+
+_OBJECT = "an object of "
+_MODULE = "the module "
+# What runs, or belongs to its process, by the words that the machine has for it.
+_VALUES = (_OBJECT, _MODULE, "a generator", "a coroutine", "a process that was started")
+# The makers of threads that multiprocessing has under the same name.
+_SHARED = frozenset({"Lock", "RLock", "Event", "Condition", "Semaphore", "BoundedSemaphore", "Barrier"})
+_QUEUES = frozenset({"Queue", "SimpleQueue"})
+
+
+def _is_value(subject: str) -> bool:
+    return subject.startswith(_VALUES)
+
+
+def _value_of_its_process(subject: str, kept: str) -> str:
+    """What to do about a value that stays in its process; ``kept`` is the attribute that keeps it, if one does."""
+    module, _, name = subject.removeprefix(_OBJECT).rpartition(".")
+    if (module == "threading" and name in _SHARED) or (module == "queue" and name in _QUEUES):
+        without = f"{_left_out(kept)}, or " if kept else ""
+        return f"{without}share a `multiprocessing.{name}()`: that of `{module}` belongs to the threads of one process"
+    if subject == "a generator":
+        return "send what it gives, such as `list(...)`, or make it in the worker"
+    if subject.startswith(_MODULE):
+        return f"import `{subject.removeprefix(_MODULE)}` in the worker"
+    return f"make it in the worker, and {_left_out(kept)}" if kept else "make it in the worker"
+
+
+def _left_out(kept: str) -> str:
+    by = " (`__getstate__`)" if " of " in kept else ""
+    return f"leave {kept} out of what is sent{by}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
 
-from cudalint.machine.values import Const, Unknown, Value, constant, only
+from cudalint.machine.values import Const, Unknown, Value, constant, only, rest_of
 
 # What joins parts of a path, or takes one as it is.
 JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
@@ -89,12 +89,12 @@ def of_symbol(sym: Hashable) -> Located | None:
             return _spelled(_values((left, right)))
         case (("joined", *_), tuple(parts)):
             return _spelled(_values(parts))
-        case ("call", _, _, _, str(path), *given):
-            return _made(path, _values(given))
-        case ("follows", str(path), *given):
-            return _made(path, _values(given))
-        case ("follows", (base, ".", str(name)), *given):
-            return _given(of_symbol(base), name, _values(given))
+        case ("call", _, _, _, str(path), *_):
+            return _made(path, _values(rest_of(sym, 5)))
+        case ("follows", str(path), *_):
+            return _made(path, _values(rest_of(sym, 2)))
+        case ("follows", (base, ".", str(name)), *_):
+            return _given(of_symbol(base), name, _values(rest_of(sym, 2)))
     return None
 
 

@@ -7,7 +7,7 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -48,6 +48,8 @@ INSTALLED = "installed"
 RECEIVED = "received"
 # Something of which only the class is known.
 OF_CLASS = "of class"
+# Of which not even that is known.
+NO_CLASS = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,11 @@ class Either:
 
 # What does not change while a program runs.
 _LASTING = frozenset(
-    {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
-     "platform.python_implementation", "platform.release", "platform.version", "shutil.which"}
+    {"getpass.getuser", "importlib.util.find_spec", "multiprocessing.cpu_count", "os.cpu_count", "os.getuid",
+     "os.uname", "platform.architecture", "platform.machine", "platform.node", "platform.platform",
+     "platform.processor",
+     "platform.python_implementation", "platform.release", "platform.uname", "platform.version", "shutil.which",
+     "socket.gethostname", "sys.stderr.isatty", "sys.stdin.isatty", "sys.stdout.isatty"}
 )  # fmt: skip
 _OF_TEXT = frozenset(
     {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "partition",
@@ -124,6 +129,19 @@ def identity(value: Value) -> Atom | Value | None:
     if any(isinstance(a, Ref) for a in value) or not any(isinstance(a, Unknown) for a in value):
         return None
     return None if JOINED in value else value
+
+
+def class_of(sym: Hashable, classes: Container[str]) -> str:
+    """The class of something of which no more is known than that, or by what it is called; else ``NO_CLASS``.
+
+    ``classes``: those of libraries, an instance of which is known by the call that made it.
+    """
+    match sym:
+        case (str(what), str(kind), *_) if what == OF_CLASS:
+            return kind
+        case ("call", _, _, _, str(path), *_) | ("follows", str(path), *_) if path in classes:
+            return path
+    return NO_CLASS
 
 
 def truth_of_rank(rank: Rank) -> Hashable:
@@ -447,7 +465,7 @@ def _told_of_text(sym: Hashable, text: Hashable) -> Asked | None:
 def _beneath(subject: Hashable, asked: Asked) -> tuple[Hashable, Asked]:
     """A question about what a method of a text gives, as one about the text."""
     match subject:
-        case Unknown(sym=(("asks", *_) as parts, "[]", (Const(value=int(index)),))):
+        case Unknown(sym=(tuple(parts), "[]", (Const(value=int(index)),))) if parts[:1] == ("asks",):
             return _beneath(Unknown(parts), (_HOLDS_AT, (index, asked)))
         case Unknown(sym=("asks", Unknown(sym=(text, ".", str(method))), tuple(args))) if method in _OF_TEXT:
             given = [only(value) for value in args]

@@ -27,6 +27,11 @@ class Unknown:
     named: frozenset[Hashable] = field(default=frozenset(), compare=False, repr=False)
 
 
+def rest_of(sym: Hashable, first: int) -> tuple[Hashable, ...]:
+    """The parts of an identity from one on; a pattern of a compiled module cannot name them."""
+    return sym[first:] if isinstance(sym, tuple) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Const:
     """A Python constant. ``kind`` keeps True apart from 1."""

@@ -10,7 +10,7 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
   worker's is another one, in which nothing is defined;
 - is given a generator or a coroutine, which is a function that goes on where it stands and cannot be pickled (tasks of
   pools and executors are pickled under any start method), or an object that holds a lock of `threading`, an open file or
-  another resource of its process;
+  another resource of its process (the attribute that keeps it is named);
 - is a function of a file that was imported by its path (`spec_from_file_location`), under a name that a fresh process
   does not know; unless `sys.modules` has the module, tasks of pools cannot be pickled under any start method;
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
@@ -143,7 +143,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     summary="a spawned worker is a local function, reads a global that only main sets, or gets a foreign queue or lock",
     outcomes={
-        Kind.UNPICKLABLE_TARGET: "{launcher} cannot pickle {subject} for another process",
+        Kind.UNPICKLABLE_TARGET: "{launcher} cannot pickle {subject}{detail} for another process",
         Kind.MISSING_GLOBAL: "the {launcher} worker starts afresh and reads {subject}, which only the main program sets",
         Kind.FOREIGN_LOCK: "a {detail} of the fork context is given to a spawned process",
     },

@@ -11,14 +11,29 @@ from collections.abc import Hashable, Iterable, Iterator
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Dict, LibraryObject, Scope, Sequence
-from cudalint.machine.inheritance.beside import Besides, origin
+from cudalint.machine.inheritance.beside import origin
 from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.memory import Memories
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Ref, Tensor, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Bound,
+    Const,
+    Lib,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    constant,
+    only,
+    rest_of,
+    unknown,
+)
 from cudalint.models.library import ProcessEffect
 
 _PARTS = (".keys", ".values", ".items", ".copy")
@@ -40,7 +55,7 @@ _LATER = "add_done_callback"
 _QUEUE = "multiprocessing.Queue"
 
 
-class Arrivals(Besides):
+class Arrivals(Memories):
     """A machine that notes where it shows in which order workers were ready."""
 
     def __init__(self, setting: Setting) -> None:
@@ -441,8 +456,8 @@ def _is_whole(atom: Hashable) -> bool:
     match atom:
         case Const(value=int()) | Unknown(sym=("int" | "len", *_)):
             return True
-        case Unknown(sym=(("aug" | "bin" | "round", *_), *parts)):
-            values = [value for value in parts if not isinstance(value, str)]
+        case Unknown(sym=(("aug" | "bin" | "round", *_), *_)):
+            values = [value for value in rest_of(atom.sym, 1) if not isinstance(value, str)]
             return all(isinstance(value, tuple) and all(map(_is_whole, value)) for value in values)
     return False
 

@@ -9,7 +9,7 @@ import posixpath
 from collections.abc import Callable, Hashable, Iterator
 from pathlib import PurePosixPath
 
-from cudalint.machine.values import Const, Lib, Unknown
+from cudalint.machine.values import Const, Lib, Unknown, rest_of
 
 _FOLDER = "\x00"
 _HIDDEN = "\x01"
@@ -64,10 +64,10 @@ def _said(part: Hashable, file: str) -> Said:
             return f"{_FOLDER}/{file}"
         case Unknown(sym=("call", *_, "inspect.getfile" | "inspect.getsourcefile" | "inspect.getabsfile")):
             return f"{_FOLDER}/{file}"
-        case Unknown(sym=("follows", str(path), *values)):
-            return _made(_OF_PATHS.get(path), values, file)
-        case Unknown(sym=("follows", (owner, ".", str(name)), *values)):
-            return _by_method(_said(Unknown(owner), file), name, values, file)
+        case Unknown(sym=("follows", str(path), *_)):
+            return _made(_OF_PATHS.get(path), rest_of(part.sym, 2), file)
+        case Unknown(sym=("follows", (owner, ".", str(name)), *_)):
+            return _by_method(_said(Unknown(owner), file), name, rest_of(part.sym, 2), file)
         case Unknown(sym=("str", inner)):
             return _text_of(_said(Unknown(inner), file))
         case Unknown(sym=(owner, ".", str(name))) if name in _PARTS:
@@ -99,7 +99,7 @@ def _combined(left: Said, right: Said, op: str) -> Said:
     return f"{_HIDDEN if left is None else left}{_HIDDEN if right is None else right}"
 
 
-def _made(make: Callable[..., Said] | None, values: list[Hashable], file: str) -> Said:
+def _made(make: Callable[..., Said] | None, values: tuple[Hashable, ...], file: str) -> Said:
     given = list(_given(values, file))
     if make is None or not given:
         return None
@@ -109,7 +109,7 @@ def _made(make: Callable[..., Said] | None, values: list[Hashable], file: str) -
         return None
 
 
-def _by_method(owner: Said, name: str, values: list[Hashable], file: str) -> Said:
+def _by_method(owner: Said, name: str, values: tuple[Hashable, ...], file: str) -> Said:
     if isinstance(owner, PurePosixPath) and name in _SAME:
         return owner
     known = _OF_PATH if isinstance(owner, PurePosixPath) else _OF_TEXT if isinstance(owner, str) else ()
@@ -122,7 +122,7 @@ def _by_method(owner: Said, name: str, values: list[Hashable], file: str) -> Sai
     return made
 
 
-def _given(values: list[Hashable], file: str) -> Iterator[str | PurePosixPath]:
+def _given(values: tuple[Hashable, ...], file: str) -> Iterator[str | PurePosixPath]:
     """Arguments, each as far as it is known."""
     for value in values:
         found = _one(value, file)
@@ -137,8 +137,8 @@ def _part(found: Said, key: Hashable) -> Said:
         match key:
             case Const(value=int(number)):
                 return found[number]
-            case Unknown(sym=("slice", *bounds)):
-                return found[slice(*map(_bound, bounds))]
+            case Unknown(sym=("slice", *_)):
+                return found[slice(*map(_bound, rest_of(key.sym, 1)))]
     except (IndexError, TypeError, ValueError):
         return None
     return None

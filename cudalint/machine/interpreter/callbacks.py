@@ -43,9 +43,18 @@ class Callbacks(Core):
     """
 
     def hands_over(
-        self, values: Iterable[Value], state: State, frame: Frame, site: Site, function: str | None = None
+        self,
+        values: Iterable[Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        function: str | None = None,
+        is_called: bool = False,
     ) -> None:
-        """An unknown function, or an object that nobody knows, is given these values; ``function`` is its name."""
+        """An unknown function, or an object that nobody knows, is given these values; ``function`` is its name.
+
+        ``is_called``: what is given is known to be called, so that it is looked at wherever it leads.
+        """
         if not self.options.uses_gpu:
             return
         only_looks = function is not None and self._only_looks(function)
@@ -54,7 +63,9 @@ class Callbacks(Core):
                 self._goes_through(given, state, frame, site)
             for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
-                if found is None or found.function.is_generator or not self.program.may_launch(found.module):
+                if found is None or found.function.is_generator:
+                    continue
+                if not is_called and not self.program.may_launch(found.module):
                     continue
                 # What comes of it depends on what the process did before.
                 self.consulted = True
@@ -81,6 +92,20 @@ class Callbacks(Core):
                 self.record.outcomes[before:] = [
                     replace(one, certain=False, doubt=Doubt.CALLER) for one in self.record.outcomes[before:]
                 ]
+
+    def at_any_time(self, state: State, run: Callable[[], Results]) -> Results:
+        """Run what may be called again by then, when the process did something else.
+
+        Where nothing goes wrong, it stays a function without a known caller, like others; it is left at that where the
+        path assumes something, since when it is called is open already.
+        """
+        if state.facts:
+            return [(state, unknown("later"))]
+        entered, before = set(self.record.entered), len(self.record.outcomes)
+        results = run()
+        if len(self.record.outcomes) == before and not _is_settled(state.process):
+            self.record.entered = entered
+        return results
 
     def _only_looks(self, function: str) -> bool:
         """Whether a function is known, and none of those that train: of the standard library, or by what it leaves."""
@@ -167,7 +192,7 @@ class Callbacks(Core):
         found = state.get(receiver) if isinstance(receiver, Ref) else None
         if not isinstance(receiver, Ref) or not isinstance(found, Instance):
             return
-        counted = _counted(closure.function.body) & found.attributes.keys()
+        counted = _counted(closure.function.body).intersection(found.attributes)
         if counted:
             unknowns = {name: unknown("count", receiver.address, name) for name in counted}
             state.store(receiver, replace(found, attributes={**found.attributes, **unknowns}))

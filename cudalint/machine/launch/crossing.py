@@ -12,6 +12,7 @@ from cudalint.machine.gpu_memory import placed_tensor
 from cudalint.machine.heap import (
     BY_PATH,
     ENTERED,
+    REDUCERS,
     Class,
     Closure,
     Dict,
@@ -29,6 +30,7 @@ from cudalint.machine.values import (
     Atom,
     Bound,
     Const,
+    Lib,
     Member,
     Partial,
     Ref,
@@ -202,8 +204,36 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
 
 
 def pickles_itself(instance: Instance, state: State) -> bool:
-    """Whether a class says itself what is pickled."""
-    return any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
+    """Whether a class says itself what is pickled, or a function that was registered for it."""
+    return has_reducer(instance.cls, state) or any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
+
+
+def has_reducer(kind: Ref | str, state: State) -> bool:
+    """Whether a function was registered (``copyreg.pickle``) by which objects of a class are pickled."""
+    found = state.get(REDUCERS)
+    return isinstance(found, Dict) and kind in found.items
+
+
+def register_reducer(kinds: Value, function: Value, state: State) -> None:
+    """From now on, this process pickles the objects of a class by a function."""
+    found = state.get(REDUCERS)
+    known = found.items if isinstance(found, Dict) else {}
+    made: dict[Hashable, Value] = {k: function for atom in kinds if (k := _kind_of(atom)) is not None}
+    state.store(REDUCERS, Dict({**known, **made}))
+
+
+def _kind_of(atom: Atom) -> Ref | str | None:
+    """A class of the program, or the name of a library's, also as the type of what that gives."""
+    match atom:
+        case Ref():
+            return atom
+        case Lib(path=path):
+            return path
+        case Unknown(sym=("type", (Unknown(sym=("call", _, _, _, str(path), *_)),))):
+            return path
+        case Unknown(sym=("type", Unknown(sym=("call", _, _, _, str(path), *_)))):
+            return path
+    return None
 
 
 def captured(closure: Closure, state: State, pickler: Pickler = Pickler.GLOBALS) -> list[Value]:

@@ -11,6 +11,7 @@ from cudalint.machine.heap import (
     BY_PATH,
     ENTERED,
     NAMESPACE,
+    Class,
     Closure,
     Dict,
     Instance,
@@ -27,6 +28,7 @@ from cudalint.machine.launch.crossing import (
     Pickler,
     as_called,
     carried,
+    has_reducer,
     pickles_itself,
     visited,
     what_runs,
@@ -101,6 +103,7 @@ def _refused(machine: Machine, state: State, start: Start, way: Way, values: lis
         certain=found.certain and way.certain,
         launcher=start.launcher,
         subject=found.what,
+        detail=found.where and f" ({found.where})",
         condition=way.condition,
         within=start.anchor,
         started=start.chain,
@@ -110,15 +113,26 @@ def _refused(machine: Machine, state: State, start: Start, way: Way, values: lis
 
 
 class _Refused(NamedTuple):
-    """What no pickler takes, in words: a function that runs, or what belongs to its process."""
+    """What no pickler takes, in words: a function that runs, or what belongs to its process.
+
+    ``where`` is the attribute that keeps it, where it is not what is sent itself.
+    """
 
     what: str
     certain: bool
     runs: bool
+    where: str
+
+
+class _Inside(NamedTuple):
+    """What is pickled along with a value, and the attribute that keeps it, where one does."""
+
+    value: Value
+    where: str = ""
 
 
 def never_pickled(
-    machine: Machine, value: Value, state: State, certain: bool = True, depth: int = 0
+    machine: Machine, value: Value, state: State, certain: bool = True, depth: int = 0, where: str = ""
 ) -> Iterator[_Refused]:
     """What of a value no pickler takes, and whether it is sure to be there."""
     sure = certain and len(value) == 1
@@ -127,10 +141,10 @@ def never_pickled(
         runs = what_runs(found, state)
         what = runs or _of_its_process(machine, atom, found, state)
         if what is not None:
-            yield _Refused(what, sure, runs is not None)
+            yield _Refused(what, sure, runs is not None, where)
         elif depth < _DEEPEST:
             for inner in _plainly_inside(machine, atom, found, state):
-                yield from never_pickled(machine, inner, state, sure, depth + 1)
+                yield from never_pickled(machine, inner.value, state, sure, depth + 1, inner.where or where)
 
 
 def _of_its_process(machine: Machine, atom: Atom, found: Object | None, state: State) -> str | None:
@@ -147,7 +161,7 @@ def _of_its_process(machine: Machine, atom: Atom, found: Object | None, state: S
             kinds = [kind]
         case _, Instance(cls=cls) if not pickles_itself(found, state):
             kinds = [base for base in machine.mro(cls, state) if isinstance(base, str)]
-    kept = (kind for kind in kinds if kind not in _SENT and _stays(machine, kind))
+    kept = (k for k in kinds if k not in _SENT and _stays(machine, k) and not has_reducer(k, state))
     return next((f"an object of {kind}" for kind in kept), None)
 
 
@@ -156,23 +170,26 @@ def _stays(machine: Machine, kind: str) -> bool:
     return effect is not None and not effect.pickles
 
 
-def _plainly_inside(machine: Machine, atom: Atom, found: Object | None, state: State) -> list[Value]:
+def _plainly_inside(machine: Machine, atom: Atom, found: Object | None, state: State) -> list[_Inside]:
     """What is pickled along with a value that is a container, a call, or an object of a class of the program."""
     match atom, found:
         case Bound(may_be_data=False, receiver=receiver), _:
-            return [(receiver,)]
+            return [_Inside((receiver,))]
         case ((Partial(args=args, kwargs=kwargs) | Task(args=args, kwargs=kwargs)), _):
-            return [*args, *(value for _, value in kwargs)]
+            return [*map(_Inside, args), *(_Inside(value) for _, value in kwargs)]
         case _, Sequence(items=items, element=element):
-            return [*(items or ()), element]
+            return [*map(_Inside, items or ()), _Inside(element)]
         case _, Dict(items=entries, element=element):
-            return [*entries.values(), element]
+            return [*map(_Inside, entries.values()), _Inside(element)]
         case _, LibraryObject(type=kind, fields=fields) if kind == NAMESPACE:
-            return list(fields.values())
+            return [_Inside(value, f"`{name}`") for name, value in fields.items()]
         case _, Instance(cls=cls, attributes=attributes) if not pickles_itself(found, state):
             bases = [base for base in machine.mro(cls, state) if isinstance(base, str)]
-            plain = all(base.startswith(_PLAIN_BASES) for base in bases)
-            return [v for name, v in attributes.items() if not name.startswith("<")] if plain else []
+            if not all(base.startswith(_PLAIN_BASES) for base in bases):
+                return []
+            kept = state.get(cls)
+            of = f" of `{kept.name}`" if isinstance(kept, Class) else ""
+            return [_Inside(v, f"`{name}`{of}") for name, v in attributes.items() if not name.startswith("<")]
     return []
 
 

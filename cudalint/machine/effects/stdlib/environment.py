@@ -136,6 +136,9 @@ def environ_update(machine: Machine, call: Call) -> Results:
         found = call.state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(found, Dict):
             given.update(found.items)
+        if not isinstance(found, Dict) or not found.exact:
+            # Where ranks meet may be among it.
+            machine.rendezvous_seen = True
     for name, value in given.items():
         if isinstance(name, str):
             set_variable(machine, call.state, call.frame, call.site, name, value)
