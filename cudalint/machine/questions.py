@@ -509,6 +509,17 @@ def highest(facts: Iterable[Fact], number: Value) -> int | None:
     return min(found) if found and subject is not None else None
 
 
+def exceeds(facts: Iterable[Fact], number: Value, most: int) -> bool:
+    """Whether a value is more than a number, by these facts."""
+    subject = identity(number)
+    for sym, holds in facts:
+        of, told = read(sym)
+        limit = _at_most(told)
+        if not holds and subject is not None and of == subject and isinstance(limit, int) and limit >= most:
+            return True
+    return False
+
+
 _COMPARING = ("is", "any")
 # Facts that may be about something else than their own truth.
 _ABOUT_OTHERS = (*_COMPARING, "asks")

@@ -62,7 +62,7 @@ def touch(
     if hides_all(process):
         return state
     if effect in FAILS and device is not None and framework in _NUMBERS_CHECKED and not process.misnumbered:
-        hidden = _hidden(process, device.index)
+        hidden = _hidden(state, device.index)
         after = state if hidden is None else _note_hidden(machine, state, frame, site, framework, what, hidden)
         if after is None or after.process.dead:
             return after
@@ -104,15 +104,17 @@ def _visible_count(process: Process) -> int | None:
     return sum(1 for _ in shown) or None
 
 
-def _hidden(process: Process, index: Index) -> tuple[str, bool] | None:
+def _hidden(state: State, index: Index) -> tuple[str, bool] | None:
     """What a GPU is named by that this process does not see, and whether that is certain.
 
     The visible GPUs are counted from 0, whatever the variable calls them.
     """
+    process = state.process
     match index:
         case int():
             count = _visible_count(process)
-            if count is None or index < count:
+            # Where the program found more GPUs than that, it does not come here.
+            if count is None or index < count or questions.exceeds(state.facts, questions.DEVICES, count):
                 return None
             return f"GPU {index}, and CUDA_VISIBLE_DEVICES leaves {_numbers(count)}", True
         case Rank(kind="system"):
