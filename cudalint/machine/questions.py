@@ -7,7 +7,7 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -34,7 +34,8 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
 # Whether a variable of the environment is set.
 IN_ENVIRONMENT = "in environ"
 # The variables of the environment that launchers set, and users for them.
-OFTEN_SET = frozenset({"WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT"})
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+OFTEN_SET = frozenset({"WORLD_SIZE", VISIBLE, "MASTER_ADDR", "MASTER_PORT"})
 # Whether a package that is not seen defines a name that stands for something else without it.
 DEFINES = "defines"
 # Whether a class that no model describes uses the GPU that it is given when it is made.
@@ -47,6 +48,8 @@ INSTALLED = "installed"
 RECEIVED = "received"
 # Something of which only the class is known.
 OF_CLASS = "of class"
+# Of which not even that is known.
+NO_CLASS = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +62,11 @@ class Either:
 
 # What does not change while a program runs.
 _LASTING = frozenset(
-    {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
-     "platform.python_implementation", "platform.release", "platform.version", "shutil.which"}
+    {"getpass.getuser", "importlib.util.find_spec", "multiprocessing.cpu_count", "os.cpu_count", "os.getuid",
+     "os.uname", "platform.architecture", "platform.machine", "platform.node", "platform.platform",
+     "platform.processor",
+     "platform.python_implementation", "platform.release", "platform.uname", "platform.version", "shutil.which",
+     "socket.gethostname", "sys.stderr.isatty", "sys.stdin.isatty", "sys.stdout.isatty"}
 )  # fmt: skip
 _OF_TEXT = frozenset(
     {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "partition",
@@ -125,6 +131,19 @@ def identity(value: Value) -> Atom | Value | None:
     return None if JOINED in value else value
 
 
+def class_of(sym: Hashable, classes: Container[str]) -> str:
+    """The class of something of which no more is known than that, or by what it is called; else ``NO_CLASS``.
+
+    ``classes``: those of libraries, an instance of which is known by the call that made it.
+    """
+    match sym:
+        case (str(what), str(kind), *_) if what == OF_CLASS:
+            return kind
+        case ("call", _, _, _, str(path), *_) | ("follows", str(path), *_) if path in classes:
+            return path
+    return NO_CLASS
+
+
 def truth_of_rank(rank: Rank) -> Hashable:
     """The identity of a rank's truth: any but the first is true."""
     return ("not", ("is", "==", rank, Const(0)))
@@ -157,6 +176,22 @@ def text_method(value: Value, name: str) -> Value | None:
         return None
     texts = (isinstance(atom, Unknown) or (isinstance(atom, Const) and atom.kind is str) for atom in value)
     return unknown(value, ".", name) if all(texts) else None
+
+
+def is_named_in(part: object, variable: str) -> bool:
+    """Whether something is a number that a variable of the environment lists: one item of it, as text or as ``int``."""
+    match part:
+        case Unknown(sym=sym):
+            return is_named_in(sym, variable)
+        case ("environ", str(name)):
+            return name == variable
+        case ("int", inner):
+            return is_named_in(inner, variable)
+        case ("asks", Unknown(sym=(whole, ".", "split" | "rsplit" | "strip")), tuple()):
+            return is_named_in(whole, variable)
+        case (tuple(rows), "[]", tuple()) | (tuple(rows), "each", int()):
+            return is_named_in(rows, variable)
+    return False
 
 
 def _stays(value: Value) -> bool:

@@ -31,6 +31,9 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 # Types above one another; the largest class hierarchies have a dozen.
 MOST_BASES = 50
 
+# What the models of attributes end with: what reading one does, and setting it.
+_OF_ATTRIBUTES = frozenset({"__get__", "__set__"})
+
 
 @dataclass(frozen=True, slots=True)
 class ProcessEffect:
@@ -137,6 +140,12 @@ class Library:
             found = self.function(f"{base}.{name}")
             if found is not None:
                 return found
+        if name in _OF_ATTRIBUTES:
+            kind, _, attribute = owner.rpartition(".")
+            for base in self.bases.get(kind, ()):
+                found = self.function(f"{base}.{attribute}.{name}")
+                if found is not None:
+                    return found
         made = self._made(owner) if "." in owner else None
         if made is not None and (found := self.function(f"{made}.{name}")) is not None:
             return found
@@ -146,6 +155,12 @@ class Library:
             if path.startswith(prefix) and "." not in path[len(prefix) :]:
                 return wide
         return None
+
+    def declared(self, owner: str, name: str) -> str | None:
+        """The name under which a method of a type is described: its own, or that of the base which has it."""
+        if f"{owner}.{name}" in self.functions:
+            return f"{owner}.{name}"
+        return next((found for base in self.bases.get(owner, ()) if (found := self.declared(base, name))), None)
 
     def holds_functions(self, path: str) -> bool:
         """Whether a name is that of a module or class some of whose functions are modelled."""

@@ -165,7 +165,13 @@ class Calls(Iteration):
                 self._speculate(atom, state, frame, site)
 
     def hands_over(
-        self, values: Iterable[Value], state: State, frame: Frame, site: Site, function: str | None = None
+        self,
+        values: Iterable[Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        function: str | None = None,
+        is_called: bool = False,
     ) -> None:
         """What unknown functions are given is run by ``_hands``, for all that it does."""
 

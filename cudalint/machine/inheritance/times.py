@@ -138,10 +138,11 @@ class Times(Names):
             self._is_called("sys.path", site, state)
         return super()._library_attribute(path, name, state, frame, site)
 
-    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del sys.path[i]``, which an import of main does once more."""
         if any(isinstance(atom, Lib) and atom.path == "sys.path" for atom in owner):
             self._changes_again("sys.path", site, state)
-        return super()._delete_item(owner, key, state, frame, site)
+        return super().delete_item(owner, key, state, frame, site)
 
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with: its environment is that of its parent still."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
 from cudalint.machine.classes import Order, Orders
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Generator, Instance
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord, Purpose
 from cudalint.machine.interpreter.hooks import Hooks
@@ -422,6 +422,30 @@ class Core(Hooks, ABC):
         """
 
     @abstractmethod
+    def step_of(self, ref: Ref, generator: Generator, state: State, frame: Frame, sent: Value, steps: Steps) -> Results:
+        """Run a generator up to its next ``yield``."""
+
+    @abstractmethod
+    def resumed(self, node: ir.Stmt, state: State, frame: Frame, at: int) -> list[State]:
+        """Run a statement from a ``yield`` within it."""
+
+    @abstractmethod
+    def keep_rest(
+        self, node: ir.For, waiting: list[Value], last: Value, more: bool, states: list[State], frame: Frame
+    ) -> None:
+        """Remember which rounds of a loop are still to come, where a generator may stand within one."""
+
+    @abstractmethod
+    def keep_manager(self, node: ir.With, position: int, manager: Value, state: State, frame: Frame) -> None:
+        """Remember what a ``with`` statement entered, where a generator may stand within it."""
+
+    @abstractmethod
+    def _rounds(
+        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+    ) -> list[State]:
+        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise."""
+
+    @abstractmethod
     def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
         """The paths on which the generators among some values have run to their end."""
 
@@ -514,6 +538,14 @@ class Core(Hooks, ABC):
         """Call each alternative of a value; ``Given`` says what the arguments mean."""
 
     @abstractmethod
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del owner[key]``."""
+
+    @abstractmethod
+    def delete_attribute(self, owner: Value, attr: str, state: State) -> None:
+        """``del owner.attr``."""
+
+    @abstractmethod
     def special(
         self, value: Value, names: tuple[str, ...], args: list[Value], state: State, frame: Frame, site: Site
     ) -> Results | None:
@@ -555,9 +587,19 @@ class Core(Hooks, ABC):
 
     @abstractmethod
     def hands_over(
-        self, values: Iterable[Value], state: State, frame: Frame, site: Site, function: str | None = None
+        self,
+        values: Iterable[Value],
+        state: State,
+        frame: Frame,
+        site: Site,
+        function: str | None = None,
+        is_called: bool = False,
     ) -> None:
         """An unknown function, or an object that nobody knows, is given these values."""
+
+    @abstractmethod
+    def at_any_time(self, state: State, run: Callable[[], Results]) -> Results:
+        """Run what may be called again by then, when the process did something else."""
 
     @abstractmethod
     def _call_atom(self, atom: Atom, given: Given) -> Results:
@@ -583,6 +625,8 @@ class Core(Hooks, ABC):
         message: str,
         around: Around | None = None,
         sent: Value | None = None,
+        steps: Steps | None = None,
+        stepped: tuple[Ref, Generator] | None = None,
     ) -> Results:
         """Run the body of a function whose parameters are bound in ``scope``."""
 
@@ -621,6 +665,10 @@ class Core(Hooks, ABC):
         """The metaclass of a class, where a user wrote one."""
 
     @abstractmethod
+    def metaclass_method(self, cls: Ref, name: str, state: State) -> Atom | None:
+        """A method of the metaclass of a class, where a user wrote it."""
+
+    @abstractmethod
     def _row_of(self, instance: Instance, state: State) -> tuple[Value, ...] | None:
         """The fields of a record that is a tuple as well."""
 
@@ -629,6 +677,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
+
+    @abstractmethod
+    def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
+        """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""
 
     @abstractmethod
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
@@ -651,8 +703,18 @@ class Core(Hooks, ABC):
         """The library function that a model describes, also where the library is itself the project that is read."""
 
     @abstractmethod
-    def _from_getattr(self, module: Value, name: str, state: State, site: Site, depth: int = 0) -> Results | None:
+    def _from_getattr(
+        self, module: Value, name: str, state: State, site: Site, frame: Frame, depth: int = 0
+    ) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none."""
+
+    @abstractmethod
+    def has_no_name(self, home: str, name: str) -> bool:
+        """Whether a module of the program certainly has no such name."""
+
+    @abstractmethod
+    def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
+        """What an attribute of a class is for the class itself."""
 
     # -- libraries -------------------------------------------------------------------------------
 

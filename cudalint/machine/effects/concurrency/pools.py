@@ -38,6 +38,7 @@ from cudalint.machine.values import (
     Task,
     Value,
     const,
+    integer,
     only,
     strings,
     unknown,
@@ -184,6 +185,33 @@ def pool_apply(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, kwargs)
 
 
+# In how many chunks a pool divides what it maps over, for each worker, where no size is given.
+_CHUNKS = 4
+
+
+def _takes_several(call: Call, obj: LibraryObject, name: str) -> bool | None:
+    """Whether a worker that serves one task gets several: of a pool that is one chunk of what is mapped over.
+
+    None where that depends on how much there is.
+    """
+    if call.text("family", "pool") != "pool" or "map" not in name:
+        return False
+    given = call.get("chunksize")
+    if given is not None or name.startswith("imap"):
+        return (integer(given or ()) or 1) > 1
+    workers, length = number_of(obj.fields.get("<count>")), _length_of(call.get("iterable") or (), call.state)
+    return None if workers is None or length is None else length > _CHUNKS * workers
+
+
+def _length_of(value: Value, state: State) -> int | None:
+    """How many things there are in a list; None where that is not known."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Sequence) or found.items is None or found.open:
+        return None
+    return len(found.items)
+
+
 _METHODS = {"uimap": "imap_unordered", "amap": "map_async", "pipe": "apply", "apipe": "apply_async"}
 
 
@@ -208,7 +236,9 @@ def _pool_run(
     work = task(function, args, kwargs)
     single = name in ("submit", "apply", "apply_async")
     several = obj.fields.get("<many>") == TRUE
-    reused = obj.fields.get("<reused>", TRUE) == TRUE
+    serves_one = obj.fields.get("<reused>", TRUE) != TRUE
+    several_at_once = _takes_several(call, obj, name) if serves_one else False
+    reused = not serves_one or several_at_once is not False
     ends = obj.fields.get("<ends>") == TRUE
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
     chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
@@ -238,7 +268,7 @@ def _pool_run(
         shares="<gpu shared>" not in obj.fields,
         adds_up=single and several,
         count=number_of(obj.fields.get("<count>")),
-        each=is_length(obj.fields.get("<count>")),
+        each=is_length(obj.fields.get("<count>")) or several_at_once is None,
         made=obj.site,
         renewed=ends and family == "pool",
         ends=ends,

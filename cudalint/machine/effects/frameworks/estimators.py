@@ -106,18 +106,42 @@ def pipeline(machine: Machine, call: Call) -> Results:
 
 
 def pipeline_fit(machine: Machine, call: Call) -> Results:
-    """``pipeline.fit(X, y)``: each step in turn."""
+    """``pipeline.fit(X, y)``, ``pipeline.predict(X)``: each step in turn, on what the one before it gives."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     steps = machine.elements(found.fields["<steps>"], call.state) if isinstance(found, LibraryObject) else []
-    states = [call.state]
-    for step in steps:
-        following: list[State] = []
-        for state in states:
-            methods = _methods(machine, step, "fit", state)
+    name = call.path.rpartition(".")[2]
+    results: Results = [(call.state, call.get("X") or NONE)]
+    for place, step in enumerate(steps):
+        actions = _actions(machine, step, name, place == len(steps) - 1, call.state)
+        results = [done for state, data in results for done in _step(machine, call, step, actions, state, data)]
+    fitted = name == "fit" and call.receiver is not None
+    return [(state, (call.receiver,) if fitted and call.receiver is not None else data) for state, data in results]
+
+
+def _actions(machine: Machine, step: Value, name: str, is_last: bool, state: State) -> list[str]:
+    """The methods of a step that a method of its pipeline calls."""
+    fits, _, then = name.partition("_")
+    if fits != "fit":
+        return [name if is_last else "transform"]
+    then = then if is_last else "transform"
+    if then and _methods(machine, step, f"fit_{then}", state):
+        return [f"fit_{then}"]
+    return ["fit", then] if then else ["fit"]
+
+
+def _step(machine: Machine, call: Call, step: Value, actions: list[str], state: State, data: Value) -> Results:
+    """What a step gives; of a library's estimator that is not known."""
+    results: Results = [(state, data)]
+    target = call.get("y")
+    for action in actions:
+        following: Results = []
+        for before, given in results:
+            methods = _methods(machine, step, action, before)
             if not methods:
-                following.append(state)
+                following.append((before, given if action == "fit" else unknown("step", call.site, action)))
+            args = [given, target] if target is not None and action.startswith(("fit", "score")) else [given]
             for method in methods[:1]:
-                done = machine.call_value((method,), list(call.args), {}, state, call.frame, call.site)
-                following.extend(s for s, _ in done)
-        states = following
-    return [(state, (call.receiver,) if call.receiver is not None else NONE) for state in states]
+                done = machine.call_value((method,), args, {}, before, call.frame, call.site)
+                following.extend((after, given if action == "fit" else value) for after, value in done)
+        results = following
+    return results

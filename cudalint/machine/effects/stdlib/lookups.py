@@ -8,6 +8,7 @@ from collections.abc import Hashable, Iterator
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import merge
 from cudalint.machine.picking import is_choice
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -276,13 +277,13 @@ def command_object(machine: Machine, call: Call) -> Results:
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Class):
         made = machine.call_value(component, [], {}, call.state, call.frame, call.site)
-        return [done for state, value in made for done in _one_of(machine, call, value, state)]
+        return [done for state, value in made for done in one_of(machine, call, value, state)]
     if isinstance(found, Instance | Dict):
-        return _one_of(machine, call, component, call.state)
+        return one_of(machine, call, component, call.state)
     return machine.call_value(component, [], {}, call.state, call.frame, call.site)
 
 
-def _one_of(machine: Machine, call: Call, component: Value, state: State) -> Results:
+def one_of(machine: Machine, call: Call, component: Value, state: State) -> Results:
     """What each public method of an object does, or each function of a dict; none of them knows of the others."""
     found = state.get(atom) if isinstance(atom := only(component), Ref) else None
     if isinstance(found, Dict):
@@ -297,6 +298,33 @@ def _one_of(machine: Machine, call: Call, component: Value, state: State) -> Res
             continue
         results.extend(machine.call_value(function, [], {}, state.clone(), call.frame, call.site))
     return [(after, NONE) for after, _ in results]
+
+
+def command_loop(machine: Machine, call: Call) -> Results:
+    """``cmd.Cmd.cmdloop()``: a user asks for the methods ``do_*`` in any order: each may come after any other."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, Instance):
+        return [(call.state, NONE)]
+    names = [name for name in dict.fromkeys(_functions(machine, (ref,), call.state)) if name.startswith("do_")]
+    states = [call.state]
+    for _ in range(_ROUNDS):
+        after = [one for state in states for name in names for one in _asked(machine, call, ref, name, state)]
+        states = merge([*states, *after])
+    return [(state, NONE) for state in states]
+
+
+# A second command finds what the first one did.
+_ROUNDS = 2
+
+
+def _asked(machine: Machine, call: Call, ref: Ref, name: str, state: State) -> list[State]:
+    line = unknown("line", call.site, name)
+    return [
+        after
+        for found, method in machine.attribute((ref,), name, state.clone(), call.frame, call.site)
+        for after, _ in machine.call_value(method, [line], {}, found, call.frame, call.site)
+    ]
 
 
 def any_of(machine: Machine, owner: Value, names: list[str], call: Call) -> Results:

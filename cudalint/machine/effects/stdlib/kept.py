@@ -1,0 +1,83 @@
+"""Functions that the standard library keeps and calls later: schedulers, timers of event loops, hooks of warnings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.frame import Call, Results
+from cudalint.machine.heap import REPLACED, Dict, LibraryObject, Scope
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import merge
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import NONE, Partial, Ref, Value, only, unknown
+
+_EVENT = "<event>"
+# What a scheduler runs may enter itself again, for ever: two rounds show what that leads to.
+_ROUNDS = 2
+_SHOWS = "warnings.showwarning"
+
+
+def later(machine: Machine, call: Call) -> Results:
+    """``loop.call_later(delay, f, *args)``: f is called while the program goes on, at a time that nobody knows."""
+    place = call.params.index("callback") if "callback" in call.params else 0
+    function = call.get("callback") or ()
+    if function:
+        made: Value = (Partial(function, tuple(call.args[place + 1 :]), ()),)
+        machine.hands_over((made,), call.state, call.frame, call.site, is_called=True)
+    return [(call.state, unknown("handle", call.site))]
+
+
+def enter(machine: Machine, call: Call) -> Results:
+    """``scheduler.enter(delay, priority, action, arguments)``: ``run()`` calls it."""
+    ref, action = call.receiver, call.get("action")
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if isinstance(ref, Ref) and isinstance(found, LibraryObject) and action:
+        args = machine.exact_items(call.get("argument") or (), call.state) or ()
+        named = call.state.get(atom) if isinstance(atom := only(call.get("kwargs") or ()), Ref) else None
+        options = [(k, v) for k, v in named.items.items() if isinstance(k, str)] if isinstance(named, Dict) else []
+        made: Value = (Partial(action, tuple(args), tuple(options)),)
+        name = f"{_EVENT} {call.site.module} {call.site.ordinal}"
+        call.state.store(ref, replace(found, fields={**found.fields, name: made}))
+    return [(call.state, unknown("event", call.site))]
+
+
+def run(machine: Machine, call: Call) -> Results:
+    """``scheduler.run()``: all that was entered, and what that enters."""
+    return machine.at_any_time(call.state, lambda: _all_rounds(machine, call))
+
+
+def _all_rounds(machine: Machine, call: Call) -> Results:
+    states = [call.state]
+    for _ in range(_ROUNDS):
+        states = [after for state in states for after in _round(machine, call, state)]
+    return [(state, NONE) for state in merge(states)]
+
+
+def _round(machine: Machine, call: Call, state: State) -> list[State]:
+    ref = call.receiver
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+        return [state]
+    waiting = {name: given for name, given in found.fields.items() if name.startswith(_EVENT)}
+    state.store(ref, replace(found, fields={k: v for k, v in found.fields.items() if k not in waiting}))
+    states = [state]
+    for name, given in waiting.items():
+        _, module, ordinal = name.rsplit(" ", 2)
+        site = Site(module, int(ordinal))
+        states = [s for each in states for s, _ in machine.call_value(given, [], {}, each, call.frame, site)]
+    return states
+
+
+def warned(machine: Machine, call: Call) -> Results:
+    """``warnings.warn(message)``: what the program set in the place of the function that shows it."""
+    replaced = call.state.get(REPLACED)
+    shows = replaced.variables.get(_SHOWS, NONE) if isinstance(replaced, Scope) else NONE
+    if shows == NONE:
+        return [(call.state, NONE)]
+    given = [
+        call.args[0] if call.args else NONE,
+        *(unknown("warning", call.site, name) for name in ("category", "file", "row")),
+    ]
+    results = machine.call_value(shows, given, {}, call.state, call.frame, call.site)
+    return [(state, NONE) for state, _ in results]
