@@ -27,9 +27,8 @@ TRAITS = frozenset(
     {
         "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
         "asks-of-file", "opens-file", "reads-file", "changes-file", "of-workers", "waits", "waits-if-told",
-        "also-of-others", "awaits", "runs-at-end",
-        "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
-        "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
+        "also-of-others", "awaits", "runs-at-end", "changes-inherited", "kept-by-system", "added-by-system",
+        "reflects", "runs-at-fork", "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "gives-rows", "gives-host-data", "program-without-gpu", "program-that-asks",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",

@@ -37,6 +37,8 @@ _OF_ALL = "multiprocessing."
 _PROXY = "multiprocessing.managers.Proxy"
 _PIPE = "multiprocessing.Connection"
 _CONTAINERS = frozenset({_PROXY, "multiprocessing.Array"})
+# A queue of a manager has it too, and is told whether to wait.
+_ASKS_BY_KEY = "multiprocessing.managers.Proxy.get"
 _NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 # What several do at one place, so that the order in which they come to it shows.
 _UNLIKE = (
@@ -220,7 +222,8 @@ class Besides(Settings):
         # Both ends of a pipe are one channel.
         where = _PIPE if path.startswith(_PIPE) else (origin(shared), _STATE)
         has = self.library.traits.has
-        if has(path, "reads-shared"):
+        by_key = path == _ASKS_BY_KEY and bool(args) and not isinstance(constant(args[0]), bool)
+        if has(path, "reads-shared") or by_key:
             self._reads_all((shared,), site, state)
         elif self.polls(path, args, kwargs) and self._is_worker(state):
             self._does(Act.READS, where, site, state)
@@ -233,6 +236,23 @@ class Besides(Settings):
         if traits.has(path, "reads-content") and not traits.has(path, "leaves-content"):
             for value in args:
                 self._reads_all(value, site, state)
+
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """Two values are compared, or one is looked for in another."""
+        super().compares(op, values, site, state)
+        for value in values if op not in ("is", "is not") else ():
+            self._reads_all(value, site, state)
+
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """``*value`` or ``**value``."""
+        super().spreads(value, site, state)
+        self._reads_all(value, site, state)
+
+    def truth(self, value: Value, state: State) -> tuple[bool | None, Hashable | None]:
+        """Whether a value is true: a container is when something is in it, which others may put there meanwhile."""
+        for beside in state.process.beside:
+            self._reads_all(value, beside.made, state)
+        return super().truth(value, state)
 
     def _reads_all(self, value: Value, site: Site, state: State) -> None:
         """A process looks at the whole of a container that others may fill meanwhile."""

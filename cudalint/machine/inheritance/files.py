@@ -19,6 +19,8 @@ from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value
 
 # What starts other programs.
 _STARTS = frozenset({"fresh-process", "becomes-program"})
+_GOES_INTO = frozenset({"os.chdir", "contextlib.chdir"})
+_REMOVES_FOLDER = frozenset({"os.rmdir", "os.removedirs", "shutil.rmtree", "?.rmdir"})
 # Whichever file.
 ANY_FILE: Value = (Unknown(("any file",)),)
 
@@ -32,6 +34,8 @@ class Files(Times):
         self._changed: list[tuple[tuple[str, ...], Value, str, Site]] = []
         # By fresh process: what its imports read.
         self._read_again: dict[tuple[str, ...], list[Value]] = {}
+        # By process: the folders that it went into.
+        self._gone_into: list[tuple[tuple[str, ...], Value]] = []
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
@@ -52,6 +56,7 @@ class Files(Times):
         watch, traits = self._watch(state), self.library.traits
         if self.starts_program(path) and not self._only_asks(args, state):
             self._changed.append((state.process.identity, ANY_FILE, shown(path), site))
+        self._leads_nowhere(path, args, site, state)
         opens = traits.has(path, "opens-file")
         if traits.has(path, "changes-file") or (opens and _is_written(args, kwargs)):
             place = None if opens else traits.of(path, "changes-file")
@@ -59,6 +64,15 @@ class Files(Times):
             self._changed.extend((state.process.identity, value, shown(path), site) for value in paths)
         elif (opens or traits.has(path, "reads-file")) and args and watch is not None and self._at_import(watch):
             self._read_again.setdefault(state.process.identity, []).append(args[0])
+
+    def _leads_nowhere(self, path: str, args: Sequence[Value], site: Site, state: State) -> None:
+        """The folder that a process went into is removed: none is started afresh from there."""
+        if path in _GOES_INTO and args:
+            self._gone_into.append((state.process.identity, args[0]))
+        elif path in _REMOVES_FOLDER and args:
+            own = (folder for identity, folder in self._gone_into if identity == state.process.identity)
+            if any(_may_be_one(args[0], folder) for folder in own):
+                self._note(Why.SETS, shown(path), site, state)
 
     def starts_program(self, path: str) -> bool:
         """Whether a function runs another program."""

@@ -12,7 +12,7 @@ from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+from cudalint.machine.values import FALSE, Atom, Bound, Lib, Ref, Unknown, Value, constant
 
 # What hands work to workers and goes on beside them.
 _BEGINS = frozenset({"start", "apply_async", "map_async", "starmap_async", "submit", "run_in_executor", "schedule"})
@@ -26,6 +26,8 @@ _COMPARES = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _ROUNDS = frozenset({"int", "round", "//"})
 # What shows how far a worker is without a call.
 _SHOWS_PROGRESS = frozenset({("multiprocessing.Process", "exitcode"), ("multiprocessing.Value", "value")})
+# These are told by a second argument not to wait.
+_WAITS_FOR_ONE = frozenset({"os.waitpid", "os.wait4"})
 # It waits for one process, or for any.
 _ANY_OR_ONE = "os.waitpid"
 # It knows of no tracker; but an executor starts as many fresh processes as it needs.
@@ -89,6 +91,10 @@ class Progress(Files):
             self._asked.setdefault(Doubt(Why.WAITS, "", site))
         polls = self.polls(path, args, kwargs)
         if (is_beside and polls) or (polls and path in _TRIES and self._is_started(state)):
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
+        gives_up = constant(kwargs.get("cancel_futures", FALSE)) is not False
+        asks_for_one = path in _WAITS_FOR_ONE and len(args) > 1 and constant(args[1]) != 0
+        if gives_up or (is_beside and asks_for_one):
             self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
         if has(path, "counts-children") and self._counts(path, args):
             self._asked.setdefault(Doubt(Why.CHILDREN, "", site))
