@@ -55,6 +55,7 @@ from cudalint.machine.effects.stdlib import (
     buffers,
     builtins,
     callables,
+    computed,
     containers,
     context_variables,
     copies,
@@ -508,6 +509,9 @@ class LibraryEffects:
         effect = EFFECTS.get(call.text("does"))
         if effect is None:
             return [(call.state, unknown("undone", call.site))]
+        known = computed.computed(machine, call)
+        if known is not None:
+            return known
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
@@ -519,6 +523,9 @@ class LibraryEffects:
         if read is not None:
             return [(call.state, read)]
         current.guess(machine, call.state, call.path, call.site)
+        known = computed.computed(machine, call)
+        if known is not None:
+            return known
         if call.receiver is None:
             return plain.unmodelled(machine, call)
         return plain.unmodelled_method(machine, call, call.receiver)
