@@ -128,6 +128,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.tensor": modules.module_tensor,
     "call": plain.call_argument,
     "at-exit": endings.at_exit,
+    "not-at-exit": endings.not_at_exit,
     "import-module": importing.import_module,
     "module.at-path": importing.at_path,
     "module.of-spec": importing.of_specification,
