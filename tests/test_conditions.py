@@ -66,6 +66,10 @@ CASES = {
         "if os.environ.get('GPU') == '1':\n    torch.cuda.init()\nif 'CI' not in os.environ:\n    start()\n",
         "if `GPU` is 1 and `CI` is not set",
     ),
+    "what only frozen programs have": (
+        "if getattr(sys, 'frozen', False):\n    torch.cuda.init()\nstart()\n",
+        "if `getattr(sys, 'frozen', False)` is true",
+    ),
     "a variable that is set": ("if os.getenv('GPU'):\n    torch.cuda.init()\nstart()\n", "if `GPU` is set"),
     "more rounds of a loop than the default of an option has": (
         "parser.add_argument('--epochs', type=int, default=1)\nargs = parser.parse_args()\n"

@@ -583,10 +583,22 @@ class Lowering:
         ordinal = self._mark(node)
         left = self._expr(node.left)
         rights = [(c.operator, self._expr(c.comparator)) for c in node.comparisons]
+        if len(rights) != 1 and all(isinstance(middle, ir.Name | ir.Const) for _, middle in rights[:-1]):
+            return self._chained(ordinal, node, left, rights)
         if len(rights) != 1:
             return ir.Opaque(ordinal, (left, *(r for _, r in rights)))
         operator, right = rights[0]
         return ir.Compare(ordinal, left, _COMPARE.get(type(operator), "?"), right)
+
+    def _chained(
+        self, ordinal: int, node: cst.Comparison, left: ir.Expr, rights: list[tuple[cst.BaseCompOp, ir.Expr]]
+    ) -> ir.Expr:
+        """``a <= x < b``, where what stands in the middle may as well be looked at twice."""
+        parts: list[ir.Expr] = []
+        for target, (operator, right) in zip(node.comparisons, rights, strict=True):
+            parts.append(ir.Compare(self._mark(target), left, _COMPARE.get(type(operator), "?"), right))
+            left = right
+        return ir.Bool(ordinal, "and", tuple(parts))
 
     def _if_exp(self, node: cst.IfExp) -> ir.Expr:
         ordinal = self._mark(node)

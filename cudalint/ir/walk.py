@@ -86,6 +86,11 @@ def imports_all(body: Iterable[ir.Stmt]) -> bool:
     )
 
 
+def binds(body: Iterable[ir.Stmt], name: str) -> bool:
+    """Whether statements of a block, or of blocks within, bind a name."""
+    return any(name in names_bound_by(s) or binds(inner_statements(s), name) for s in body)
+
+
 def names_bound_by(statement: ir.Stmt) -> Iterable[str]:
     """The names that a statement itself binds, not those that statements in it do."""
     match statement:

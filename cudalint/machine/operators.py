@@ -248,6 +248,8 @@ def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | No
                 return left % right
             case "/":
                 return left / right
+            case "&" | "|" | "^" if isinstance(left, int) and isinstance(right, int):
+                return left & right if op == "&" else left | right if op == "|" else left ^ right
     except (ZeroDivisionError, OverflowError):
         return None
     return None

@@ -180,7 +180,7 @@ DOES = frozenset(
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
         "gunicorn.set", "delattr", "hasattr", "identity", "import-module", "is-initialized", "isinstance",
-        "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv",
+        "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv", "not-at-exit",
         "is-callable", "is-class", "iter",
         "job", "job.decorator", "jobs.run",
         "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",

@@ -56,6 +56,7 @@ from cudalint.machine.effects.stdlib import (
     buffers,
     builtins,
     callables,
+    computed,
     containers,
     context_variables,
     copies,
@@ -130,6 +131,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.tensor": modules.module_tensor,
     "call": plain.call_argument,
     "at-exit": endings.at_exit,
+    "not-at-exit": endings.not_at_exit,
     "import-module": importing.import_module,
     "module.at-path": importing.at_path,
     "module.of-spec": importing.of_specification,
@@ -526,6 +528,9 @@ class LibraryEffects:
         effect = EFFECTS.get(call.text("does"))
         if effect is None:
             return [(call.state, unknown("undone", call.site))]
+        known = computed.computed(machine, call)
+        if known is not None:
+            return known
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
@@ -537,6 +542,9 @@ class LibraryEffects:
         if read is not None:
             return [(call.state, read)]
         current.guess(machine, call.state, call.path, call.site)
+        known = computed.computed(machine, call)
+        if known is not None:
+            return known
         if call.receiver is None:
             return plain.unmodelled(machine, call)
         return plain.unmodelled_method(machine, call, call.receiver)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import builtins
 import collections
+import sys
 import typing
 from collections.abc import Hashable
 from dataclasses import replace
@@ -553,6 +554,8 @@ class Attributes(Core):
             if before := self._put_before(atom, state):
                 return self.item(before, key, state, frame, site)
             return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
+        if atom == PYTHON_VERSION and constant(key) == 0:
+            return [(state, const(sys.version_info.major))]
         if atom == PYTHON_VERSION and not isinstance(only(key), Const):
             # Its first parts compare with a tuple as it does itself.
             return [(state, (atom,))]

@@ -15,10 +15,15 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Partial, Ref, Task, Value, const, only, unknown
+from cudalint.machine.validators import Validator, note_validators, validators_of
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Partial, Ref, Task, Value, const, constant, only, unknown
 
 # A value that no member of an Enum has.
 _NO_MEMBER = Raised(None, ("ValueError",))
+# A record whose fields are variables of the environment.
+_SETTINGS = "pydantic_settings.BaseSettings"
+# What runs behind an ``__init__`` that was made of the fields, and what it is given besides.
+_BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__", 0))
 _METACLASS = "metaclass"
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
@@ -52,6 +57,7 @@ class Classes(Core):
                 made = replace(made, fields=tuple(self._fields(node.body, scope, last)))
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self.own_methods(scope, ref, last)
+            note_validators(node.body, scope, last)
             named = self._name_descriptors(ref, scope, last, frame, site)
             announced = [s for c in named for s in self._announce(node, ref, c, frame, site)]
             formed = [s for c in announced for s in self._form(ref, c, frame, site)]
@@ -212,6 +218,7 @@ class Classes(Core):
         fields = self.record_fields(ref, state)
         if fields:
             attributes = _record_attributes(fields, given)
+            attributes.update(self._from_environment(ref, fields, given, state))
         origin = self.chain(state, site, f"makes a {cls.name}")
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
@@ -222,14 +229,26 @@ class Classes(Core):
             held = state.new(("content", site, cls.qualname), content)
             mappings.hold(instance, (held,), state, mappings.is_wrapper(order))
         state = self._run_factories(instance, state, frame, site)
+        if not fields or self.user_method(made, "__init__", state) is not None:
+            return self._initialised(instance, ref, given, state)
+        checked = self._validated(instance, ref, given, state)
+        return [r for after in checked for r in self._initialised(instance, ref, given, after)]
+
+    def _initialised(self, instance: Ref, ref: Ref, given: Given, state: State) -> Results:
+        """What the ``__init__`` of a class makes of a new instance, or what runs behind one that a library wrote."""
+        frame, site, made = given.frame, given.site, state.get(instance)
+        assert isinstance(made, Instance)
+        fields = self.record_fields(ref, state)
         init = self.user_method(made, "__init__", state)
         if init is not None:
             results = self._call_atom(init, replace(given, state=state).led_by((instance,)))
             return [(s, (instance,)) for s, _ in results]
-        after = self.user_method(made, "__post_init__", state) if fields else None
-        if after is not None:
-            results = self.call_value((after,), [(instance,)], {}, state, frame, site)
-            return [(s, (instance,)) for s, _ in results]
+        for name, more in _BEHIND if fields else ():
+            after = self.user_method(made, name, state)
+            if after is not None:
+                rest = [unknown("context", site)] * more
+                results = self.call_value((after,), [(instance,), *rest], {}, state, frame, site)
+                return [(s, (instance,)) for s, _ in results]
         args, kwargs = given.args, given.kwargs
         for base in (entry for entry in self.mro(ref, state) if isinstance(entry, str)):
             call = self._library_call(f"{base}.__init__", state, frame, site, args, kwargs, given.is_open)
@@ -237,6 +256,64 @@ class Classes(Core):
                 call.receiver = instance
                 return [(s, (instance,)) for s, _ in self.library_call(call)]
         return [(state, (instance,))]
+
+    def _from_environment(
+        self, cls: Ref, fields: list[tuple[str, Value | None]], given: Given, state: State
+    ) -> dict[str, Value]:
+        """The fields of settings that a variable of the environment sets, where the program set that."""
+        if not any(isinstance(e, str) and self.library.is_a(e, _SETTINGS) for e in self.mro(cls, state)):
+            return {}
+        config = self._class_attribute(cls, "model_config", state) or ()
+        held = state.get(ref) if isinstance(ref := only(config), Ref) else None
+        prefix = constant(held.items.get("env_prefix", ())) if isinstance(held, Dict) else ""
+        names = [name for name, _ in fields[len(given.args) :] if name not in given.kwargs]
+        start = prefix if isinstance(prefix, str) else ""
+        told = {name: state.process.environ(f"{start}{name}".upper()) for name in names}
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _validated(self, instance: Ref, cls: Ref, given: Given, state: State) -> list[State]:
+        """The paths on which the validators of a record let it be made, and what they make of its fields."""
+        states = [state]
+        for entry in reversed(self.mro(cls, state)):
+            for validator in validators_of(entry, state) if isinstance(entry, Class) else ():
+                states = [s for c in states for s in self._validate_by(validator, instance, cls, given, c)]
+        return states
+
+    def _validate_by(self, validator: Validator, instance: Ref, cls: Ref, given: Given, state: State) -> list[State]:
+        found = state.get(instance)
+        if not isinstance(found, Instance):
+            return [state]
+        frame, site, function = given.frame, given.site, validator.function
+        if validator.whole and validator.mode == "after":
+            return [s for s, _ in self.call_value((Bound(function, instance),), [], {}, state, frame, site)]
+        first: list[Value] = [(cls,)]
+        if validator.whole:
+            items: dict[Hashable, Value] = dict(given.kwargs.items())
+            data = state.new(("data", site), Dict(items, exact=not given.is_open))
+            states: list[State] = []
+            for after, value in self.call_value((function,), [*first, (data,)], {}, state, frame, site):
+                made = after.get(ref) if isinstance(ref := only(value), Ref) else None
+                for name, item in made.items.items() if isinstance(made, Dict) else ():
+                    self._set_on_object(instance, str(name), item, after, weak=False)
+                states.append(after)
+            return states
+        states = [state]
+        for name in validator.names & found.attributes.keys():
+            if name not in given.kwargs and validator.mode != "always":
+                # A default is taken as it is.
+                continue
+            states = [s for c in states for s in self._validate_field(name, function, first, instance, given, c)]
+        return states
+
+    def _validate_field(
+        self, name: str, function: Ref, first: list[Value], instance: Ref, given: Given, state: State
+    ) -> list[State]:
+        found = state.get(instance)
+        value = found.attributes.get(name, ()) if isinstance(found, Instance) else ()
+        results = self.call_value((function,), [*first, value], {}, state, given.frame, given.site)
+        for after, made in results:
+            self._set_on_object(instance, name, made, after, weak=False)
+        return [after for after, _ in results]
 
     def _make_and_init(self, ref: Ref, maker: Value, given: Given) -> Results:
         """A class with a ``__new__`` of its own: what that gives is the instance, a new one or one that was there."""

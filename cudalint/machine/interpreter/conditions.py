@@ -13,7 +13,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Const, Lib, Rank, Ref, Tensor, Unknown, Value, const
+from cudalint.machine.values import Atom, Bound, Const, Lib, Rank, Ref, Tensor, Unknown, Value, const
 
 
 @room
@@ -83,6 +83,10 @@ class Conditions(Core):
         for atom in value:
             if isinstance(atom, Unknown | Rank):
                 sym = questions.truth_of(atom) if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
+                verdicts.add(state.fact(sym))
+            elif isinstance(atom, Bound) and atom.may_be_data:
+                # An attribute of a library's object, such as what a shared value holds.
+                sym = ("value", atom)
                 verdicts.add(state.fact(sym))
             elif isinstance(atom, Lib) and self._may_be_false(atom, state):
                 sym = ("value", atom.path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.ir import walk
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import NAMESPACE, STAR, Class, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
@@ -15,12 +16,17 @@ from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Lib, Ref, Value, only, unknown
 
+# What can give a module names that its text does not bind.
+MAKING_NAMES = frozenset({"globals", "exec", "eval", "vars", "setattr", "builtins", "__builtins__", "__dict__"})
+
 
 def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
     """A name that no scope binds, or that stands for None: in a spawned child perhaps one that only main sets."""
     found = machine.lookup(name, state, frame.scope)
     value = found or unknown("name", frame.module, name)
     launch = _fresh_launch(machine, state)
+    if found is None and frame.tries and _is_bound_nowhere(machine, name, state, frame):
+        return machine.fail(state, frame, Raised(None, ("NameError",)))
     if launch is None:
         return [(state, value)]
     is_lacking = _was_set_by_parent(machine, name, state, frame, is_bound=found is not None)
@@ -32,6 +38,20 @@ def missing_name(machine: Machine, name: str, state: State, frame: Frame, site: 
     outcome = _outcome(machine, launch, name, "not defined" if found is None else "None", state, site)
     names = ("NameError",) if found is None else _OF_NONE
     return _fails(machine, outcome, names, state, frame, unknown("name", frame.module, name))
+
+
+def _is_bound_nowhere(machine: Machine, name: str, state: State, frame: Frame) -> bool:
+    """Whether nothing gives a name to the module that asks for it: neither it, nor what runs notebooks."""
+    module = machine.program.module(frame.module)
+    if module is None or machine.program.is_notebook(machine.main) or name.startswith("__"):
+        return False
+    if machine.lookup(STAR, state, frame.scope) is not None or walk.imports_all(module.body):
+        return False
+    if walk.mentions(module, MAKING_NAMES) or walk.binds(module.body, name):
+        return False
+    # A function may bind it for the module, and this one may bind it on another way through it.
+    others = [f for f in walk.functions(module.body) if f is not frame.function and f.mentions({name})]
+    return not others and (frame.function is None or name not in frame.function.local_names)
 
 
 def missing_part(machine: Machine, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site) -> Results | None:

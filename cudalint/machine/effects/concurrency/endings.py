@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cudalint.machine.effects.plain import stop, through
-from cudalint.machine.effects.servers.handlers import keep_handler, registered
+from cudalint.machine.effects.servers.handlers import forget_handler, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import Partial, Ref, Value
+from cudalint.machine.values import NONE, Partial, Ref, Value
 
 _KIND = "atexit"
 # Since this Python the children that multiprocessing forks run what they gave to atexit (python/cpython#83856).
@@ -23,6 +23,13 @@ def at_exit(machine: Machine, call: Call) -> Results:
         keep_handler(call.state, _KIND, call.site, _with_arguments(call))
     machine.hands_over((*call.args, *call.kwargs.values()), call.state, call.frame, call.site)
     return through(machine, call)
+
+
+def not_at_exit(machine: Machine, call: Call) -> Results:
+    """``atexit.unregister(f)``."""
+    if call.args:
+        forget_handler(call.state, _KIND, call.args[0])
+    return [(call.state, NONE)]
 
 
 def _with_arguments(call: Call) -> Value:

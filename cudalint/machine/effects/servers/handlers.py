@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, LibraryObject
@@ -20,6 +21,19 @@ def keep_handler(state: State, kind: str, site: Site, function: Value) -> None:
     fields = found.fields if isinstance(found, LibraryObject) else {}
     key = f"{kind} {site.module} {site.ordinal}"
     state.store(_REGISTRY, LibraryObject("cudalint.registry", {**fields, key: function}, site))
+
+
+def forget_handler(state: State, kind: str, function: Value) -> None:
+    """Keep a handler no longer, also with what else it was given."""
+    found = state.get(_REGISTRY)
+    if isinstance(found, LibraryObject):
+        fields = {k: v for k, v in found.fields.items() if not (k.startswith(f"{kind} ") and _calls(v, function))}
+        state.store(_REGISTRY, replace(found, fields=fields))
+
+
+def _calls(value: Value, function: Value) -> bool:
+    atom = only(value)
+    return function in (value, atom.function if isinstance(atom, Partial) else value)
 
 
 def registered(state: State, kind: str) -> Iterator[tuple[Site, Value]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from itertools import islice
 from types import FunctionType
@@ -66,6 +67,8 @@ def getattr_(machine: Machine, call: Call) -> Results:
     if _is_made(machine, call.args[0], name, call.state):
         found, lacking = _attempted(machine, name, call)
         return [*found, *((state, call.args[2]) for state in lacking)]
+    if (asked := _asked_of_python(machine, name, call)) is not None:
+        return asked
     verdicts = [has(machine, atom, name, call.state) for atom in call.args[0]]
     owners: Value = tuple(a for a, verdict in zip(call.args[0], verdicts, strict=True) if verdict is not False)
     if not owners:
@@ -89,6 +92,16 @@ def _is_made(machine: Machine, value: Value, name: str, state: State) -> bool:
         return machine.user_method(found, "__getattr__", state) is not None
     held = state.get(given) if isinstance(given, Ref) else None
     return isinstance(held, Closure) and held.kind in ("property", "cached")
+
+
+def _asked_of_python(machine: Machine, name: str, call: Call) -> Results | None:
+    """``getattr(sys, "frozen", False)``: what some programs, systems or versions have, and this module here has not."""
+    atom, state = only(call.args[0]), call.state
+    if not isinstance(atom, Lib) or atom.path not in sys.stdlib_module_names:
+        return None
+    if hasattr(sys.modules.get(atom.path, sys), name) or has(machine, atom, name, state):
+        return None
+    return [(state, unknown("getattr", call.args[0], name))]
 
 
 def _attempted(machine: Machine, name: str, call: Call) -> tuple[Results, list[State]]:
