@@ -31,7 +31,7 @@ def test_a_finding_says_why_it_is_not_certain(doubt: Doubt) -> None:
     ("doubt", "condition"),
     [
         (Doubt.USES, "if `Detector()` uses the GPU that it is given and `Embedder()` uses the GPU that it is given"),
-        (Doubt.TYPE, "if `total()` is given a torch.Tensor"),
+        (Doubt.TYPE, "if `total()` is given a Tensor"),
         (Doubt.BUILT, "if `dlib` was built with CUDA"),
     ],
     ids=lambda one: getattr(one, "name", None),

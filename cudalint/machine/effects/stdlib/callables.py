@@ -291,7 +291,7 @@ def _spelled(kind: Atom | None, state: State) -> str:
         case Const(value=str(text)), _:
             return text
         case Lib(path=path), _:
-            return path.removeprefix("builtins.")
+            return path.rpartition(".")[2]
         case _, Class(name=name):
             return name
     return "type"
