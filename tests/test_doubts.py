@@ -13,6 +13,10 @@ PROGRAMS = {
     Doubt.MISSING: ("imports.txt", "a function of another package that stands in for it"),
     Doubt.DEFINED: ("false_alarms.txt", "what a package that is not seen may bind by a star"),
     Doubt.USES: ("given.txt", "unknown classes that are given a GPU"),
+    Doubt.WRITTEN: (
+        "choices.txt",
+        "a forked worker asks for an array that the program made before where it was not there",
+    ),
     Doubt.TYPE: ("choices.txt", "singledispatch of something whose type the code does not show"),
     Doubt.BUILT: ("reports.txt", "dlib's networks in the parent and in the child: davisking/dlib#617"),
     Doubt.DEVICE: ("objects.txt", "as by an operator"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudalint.machine import caches
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, TAKES, USES, Fact, choices, settled
@@ -40,6 +41,8 @@ def outcome_of(
     if missing and (INSTALLED, missing) not in (question for question, _ in facts):
         facts = (((INSTALLED, missing), False), *facts)
     doubt = _doubt(machine, certain, facts)
+    if doubt is None and caches.may_be_there(facts, state.process.identity, machine.made_files):
+        doubt = Doubt.WRITTEN
     return Outcome(
         kind=kind,
         anchor=anchor,

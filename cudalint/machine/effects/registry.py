@@ -521,6 +521,8 @@ class LibraryEffects:
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""
+        if machine.library.traits.has(call.path, "changes-file"):
+            machine.makes_file(call.state)
         read = settings.function(machine, call) if call.receiver is None else None
         if read is not None:
             return [(call.state, read)]

@@ -38,7 +38,6 @@ _MOST_LETTERS = 4_000
 _OPEN = "builtins.open"
 _OPENS = frozenset({_OPEN, "io.open", "?.open"})
 _READS = frozenset({"?.read", "?.read_text", "?.read_bytes"})
-_IS_THERE = frozenset({"os.path.exists", "os.path.isfile", "?.exists", "?.is_file"})
 _KINDS = ("json", "toml", "yaml")
 # What takes a path as well as an open file.
 _OF_PATHS = frozenset({"toml.load", "rtoml.load"})
@@ -58,7 +57,7 @@ def function(machine: Machine, call: Call) -> Value | None:
     path = call.path
     if path in _OPENS:
         return _opened(machine, call, call.args[0] if call.args else call.kwargs.get("file", ()), call.args[1:])
-    if path in _IS_THERE:
+    if path in paths.IS_THERE:
         return _is_there(machine, call, call.args[0] if call.args else ())
     if path in _MOVES:
         # What a relative path leads to then is another file.
@@ -110,10 +109,12 @@ def method(machine: Machine, call: Call) -> Value | None:
         return None if text is None else as_value(text.splitlines(keepends=True), call.state, call.site)
     if name == "?.open":
         return _opened(machine, call, (owner,), call.args)
-    if name in _IS_THERE:
-        return _is_there(machine, call, (owner,))
+    if name in paths.IS_THERE:
+        asked = unknown("call", call.site, call.state.process.identity, len(call.state.facts), name)
+        return _is_there(machine, call, (owner,)) or asked
     last = name.removeprefix("?.")
     if last in paths.WRITE:
+        machine.makes_file(call.state)
         _may_write(machine, ((owner,), *call.args), call.state)
     if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym) is not None:
         return unknown("follows", (owner.sym, ".", last), *call.args)
@@ -122,10 +123,13 @@ def method(machine: Machine, call: Call) -> Value | None:
 
 def _opened(machine: Machine, call: Call, path: Value, rest: list[Value]) -> Value | None:
     place = paths.located(path)
+    mode = constant(call.kwargs.get("mode") or (rest[0] if rest else const("r")))
+    writes = not isinstance(mode, str) or not _WRITES.isdisjoint(mode)
+    if writes:
+        machine.makes_file(call.state)
     if place is None:
         return None
-    mode = constant(call.kwargs.get("mode") or (rest[0] if rest else const("r")))
-    if not isinstance(mode, str) or not _WRITES.isdisjoint(mode):
+    if writes:
         machine.written.add(place)
         return None
     atom = paths.shown(path)
