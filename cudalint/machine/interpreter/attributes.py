@@ -262,7 +262,7 @@ class Attributes(Core):
                 child = self.program.child(found.module, name)
                 if child is not None:
                     return self.load(child, state, frame, site)
-                given = self._from_getattr((ref,), name, state, site)
+                given = self._from_getattr((ref,), name, state, site, caller=frame)
                 return [(state, unknown("module", found.module, name))] if given is None else given
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]

@@ -670,7 +670,9 @@ class Core(Hooks, ABC):
         """The library function that a model describes, also where the library is itself the project that is read."""
 
     @abstractmethod
-    def _from_getattr(self, module: Value, name: str, state: State, site: Site, depth: int = 0) -> Results | None:
+    def _from_getattr(
+        self, module: Value, name: str, state: State, site: Site, depth: int = 0, caller: Frame | None = None
+    ) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none."""
 
     # -- libraries -------------------------------------------------------------------------------

@@ -208,7 +208,9 @@ class Imports(Core):
         found = state.get(atom) if isinstance(atom, Ref) else None
         return found.variables.get(name) if isinstance(found, Scope) else None
 
-    def _from_getattr(self, module: Value, name: str, state: State, site: Site, depth: int = 0) -> Results | None:
+    def _from_getattr(
+        self, module: Value, name: str, state: State, site: Site, depth: int = 0, caller: Frame | None = None
+    ) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none.
 
         What the module imports for type checkers under that name is what it is, in whatever way it is provided.
@@ -222,8 +224,12 @@ class Imports(Core):
         getter = found.variables.get("__getattr__") if isinstance(found, Scope) else None
         if getter is None or not isinstance(atom, Ref) or not isinstance(found, Scope):
             return None
-        frame = Frame(atom, found.module)
-        return self.call_value(getter, [const(name)], {}, state, frame, site)
+        frame = Frame(atom, found.module, tries=0 if caller is None else caller.tries)
+        results = self.call_value(getter, [const(name)], {}, state, frame, site)
+        if caller is not None:
+            # That there is no such name, who asks for it may wait for.
+            caller.raises += frame.raises
+        return results
 
     def _promised(self, module: str, name: str, site: Site) -> Deferred | None:
         """The name of another module of the program that a module imports for type checkers only."""
