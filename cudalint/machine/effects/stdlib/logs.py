@@ -146,14 +146,13 @@ def record(machine: Machine, call: Call) -> Results:
 
 
 def _told(machine: Machine, call: Call, name: str, level: int) -> list[State]:
-    """A record becomes a text where a handler shows it: what it is given is asked for its own; that this fails is shown.
+    """A record becomes a text where a handler shows it: what it is given is asked for its own.
 
-    Where there is no handler, Python shows warnings.
+    That this fails is shown. Where there is no handler, Python shows warnings.
     """
     state = call.state
-    given = [
-        atom for above in _lineage(state, name) for _, one in _of_kind(_kept(state, above), _HANDLES) for atom in one
-    ]
+    kept = [_of_kind(_kept(state, above), _HANDLES) for above in _lineage(state, name)]
+    given = [atom for rows in kept for _, one in rows for atom in one]
     least = [_level(_kept(state, atom).get(_LEVEL, const(0))) for atom in given] or [_DEFAULT]
     if not any(_accepts(each, level) for each in least):
         return [state]
