@@ -16,7 +16,6 @@ from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
-from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     FALSE,
     NONE,
@@ -92,9 +91,7 @@ def attach(machine: Machine, call: Call) -> Results:
         return [(call.state, NONE)]
     several = kind in (_FILTER, _HANDLES)
     name = f"{kind} {call.site.module} {call.site.ordinal}" if several else kind
-    _keep(call.state, owner, name, given, call.site)
-    if kind != _LEVEL and any(_is_of_program(atom, call.state) for atom in given):
-        _listens(call.state, call.site)
+    keep(call, owner, name, given)
     return [(call.state, NONE)]
 
 
@@ -102,13 +99,11 @@ def configure(machine: Machine, call: Call) -> Results:
     """``basicConfig(level=..., handlers=[...])``: of the root logger."""
     level = call.kwargs.get(_LEVEL)
     if level is not None:
-        _keep(call.state, _ROOT, _LEVEL, level, call.site)
+        keep(call, _ROOT, _LEVEL, level)
     listed = call.kwargs.get("handlers")
     handlers = machine.exact_items(listed, call.state) if listed is not None else None
     for place, given in enumerate(handlers or [unknown("handler", call.site)]):
-        _keep(call.state, _ROOT, f"{_HANDLES} {call.site.module} {call.site.ordinal} {place}", given, call.site)
-        if any(_is_of_program(atom, call.state) for atom in given):
-            _listens(call.state, call.site)
+        keep(call, _ROOT, f"{_HANDLES} {call.site.module} {call.site.ordinal} {place}", given)
     return [(call.state, NONE)]
 
 
@@ -117,21 +112,19 @@ def _is_of_program(atom: Atom, state: State) -> bool:
     return isinstance(atom, Bound | Partial) or isinstance(found, Closure | Instance)
 
 
-def _keep(state: State, owner: Atom | str, name: str, given: Value, site: Site) -> None:
-    place = _place(owner)
+def keep(call: Call, owner: Atom | str, name: str, given: Value) -> None:
+    """A logger, by its name, or a handler has something from now on: a level, or what listens to its records."""
+    state, place = call.state, _place(owner)
     found = state.get(place)
     fields = found.fields if isinstance(found, LibraryObject) else {}
-    state.store(place, LibraryObject("cudalint.log", {**fields, name: given}, site))
+    state.store(place, LibraryObject("cudalint.log", {**fields, name: given}, call.site))
+    if any(_is_of_program(atom, state) for atom in given) and state.get(_LISTENING) is None:
+        state.store(_LISTENING, LibraryObject("cudalint.log", {}, call.site))
 
 
 def _kept(state: State, owner: Atom | str) -> dict[str, Value]:
     found = state.get(_place(owner))
     return found.fields if isinstance(found, LibraryObject) else {}
-
-
-def _listens(state: State, site: Site) -> None:
-    if state.get(_LISTENING) is None:
-        state.store(_LISTENING, LibraryObject("cudalint.log", {}, site))
 
 
 def record(machine: Machine, call: Call) -> Results:
