@@ -26,6 +26,7 @@ _SOFTER = {
     ("CUD101/broken_cpu_fallback.py", "CUD101", 39): "the worker catches the failure and goes on without a GPU",
     ("CUD104/broken_celery_from_outside.py", "CUD104", 38): "a pool of threads on the command line cannot be seen",
     ("CUD206/ok_two_workers.py", "CUD206", 26): "two workers of TensorFlow still find room",
+    ("CUD207/broken_numbers_of_variable.py", "CUD207", 22): "the variable may list the GPUs by their places",
     ("CUD502/broken_barrier_crosswise.py", "CUD502", 38): "a context on a GPU of another rank costs",
 }
 

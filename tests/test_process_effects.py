@@ -262,6 +262,17 @@ STAYS = {
     "contextlib.redirect_stderr(None).__enter__()": "contextlib.redirect_stderr()",
     "sys.stdout.reconfigure(encoding='utf-8')": "sys.stdout.reconfigure()",
     "sys.stderr.reconfigure(encoding='utf-8')": "sys.stderr.reconfigure()",
+    "threading.setprofile_all_threads(None)": "threading.setprofile_all_threads()",
+    "threading.settrace_all_threads(None)": "threading.settrace_all_threads()",
+    "numpy.set_string_function(str)": "numpy.set_string_function()",
+    "numpy.random.set_bit_generator(None)": "numpy.random.set_bit_generator()",
+    "scipy.special.seterr(all='raise')": "scipy.special.seterr()",
+    "scipy.special.errstate(all='raise').__enter__()": "scipy.special.errstate()",
+    "scipy.fft.set_global_backend('scipy')": "scipy.fft.set_global_backend()",
+    "scipy.fft.register_backend('scipy')": "scipy.fft.register_backend()",
+    "scipy.fft.set_backend('scipy').__enter__()": "scipy.fft.set_backend()",
+    "scipy.fft.skip_backend('scipy').__enter__()": "scipy.fft.skip_backend()",
+    "scipy.fft.set_workers(2).__enter__()": "scipy.fft.set_workers()",
 }
 
 

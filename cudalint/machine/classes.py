@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from cudalint.machine.heap import Class, Scope
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value
 
 # An order keeps at most so many classes: it costs its length, and those of a chain of classes the square of that.
 MOST_BASES = 256
@@ -16,6 +16,9 @@ MOST_BASES = 256
 # Bases that say something to type checkers only.
 _GENERIC = frozenset({"typing.Generic", "typing.Protocol", "typing_extensions.Generic", "typing_extensions.Protocol"})
 _PROTOCOL = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
+# What classes that are abstract are made by, and where those lie that Python has.
+ABSTRACT_META = "abc.ABCMeta"
+ABSTRACT = frozenset({"abc", "collections.abc", "numbers"})
 
 # A class and those it derives from, the nearest first; of libraries, their dotted names.
 Order = tuple[Class | str, ...]
@@ -130,6 +133,20 @@ def is_class(entry: Class | str, cls: Atom, state: State) -> bool:
     return entry is found or (isinstance(found, Class) and entry.site == found.site)
 
 
+def order_of(cls: Ref, order: Order, state: State) -> tuple[Value, ...]:
+    """An order as a program sees it: ``__mro__``."""
+    refs: dict[int, Ref] = {}
+    pending = [cls]
+    while pending:
+        ref = pending.pop()
+        found = state.get(ref)
+        if isinstance(found, Class) and refs.setdefault(id(found), ref) is ref:
+            pending.extend(base for bases in found.bases for base in bases if isinstance(base, Ref))
+    last = (Lib("builtins.object"),)
+    known = ((Lib(entry) if isinstance(entry, str) else refs.get(id(entry)),) for entry in order)
+    return (*(((atom,) if atom else last) for (atom,) in known), last)
+
+
 def lineage(cls: Ref, state: State) -> tuple[Class, ...]:
     """The user classes among a class and its bases, in the order in which Python looks at them."""
     return tuple(entry for entry in Orders(str).of(cls, state) if isinstance(entry, Class))
@@ -138,6 +155,20 @@ def lineage(cls: Ref, state: State) -> tuple[Class, ...]:
 def is_protocol(cls: Class) -> bool:
     """Whether a class is a protocol itself: those that derive from one are not, unless they say so."""
     return any(_path_of(base) in _PROTOCOL for bases in cls.bases for base in bases)
+
+
+def is_abstract(order: Order, orders: Callable[[Ref, State], Order], state: State) -> bool:
+    """Whether classes can be registered to one, and asked by a hook of it: its metaclass is ``abc.ABCMeta``."""
+    for entry in order:
+        if isinstance(entry, str):
+            if entry in _PROTOCOL or entry.rpartition(".")[0] in ABSTRACT:
+                return True
+            continue
+        for meta in entry.meta:
+            kinds = orders(meta, state) if isinstance(meta, Ref) else (_path_of(meta),)
+            if ABSTRACT_META in kinds:
+                return True
+    return any(is_protocol(entry) for entry in order if isinstance(entry, Class))
 
 
 def _path_of(base: Atom) -> str | None:

@@ -309,4 +309,5 @@ def _held(state: State) -> Iterator[Value]:
         yield context.visible
     yield process.joblib_backend
     yield process.visible_choice
+    yield process.seen
     yield process.joblib_jobs

@@ -6,12 +6,16 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.machine import questions
+from cudalint.machine.classes import Order, defines
 from cudalint.machine.heap import Class, Closure, Scope
 from cudalint.machine.state import State
 from cudalint.machine.values import MOST_ALTERNATIVES, Const, Member, Ref, Unknown, Value, const, constant, only, union
 from cudalint.models.library import Library
 
 _ENUM = "cudalint.enum"
+# Whose members can be put together, and what makes members in a way of its own.
+_FLAGS = "enum.Flag"
+_MAKING = ("__new__", "__init__")
 _TEXT, _NUMBER = "builtins.str", "builtins.int"
 
 
@@ -29,12 +33,16 @@ def give_members(cls: Ref, names: Iterable[str], bases: Iterable[str], library: 
     known = [n for n in dict.fromkeys(names) if _is_member(n, variables.get(n), state)]
     text = any(library.is_a(kind, _TEXT) for kind in kinds)
     number = any(library.is_a(kind, _NUMBER) for kind in kinds)
+    made: dict[Hashable, Value] = {}
     for place, name in enumerate(known, 1):
         given = variables[name]
         if isinstance(only(given), Unknown):
             given = const(name.lower()) if text else const(place)
         member = Member(found.module, found.qualname, name, given, cls)
-        variables[name] = given if text or number else (Const(member),)
+        own: Value = given if text or number else (Const(member),)
+        # A second name for one value stands for the first member of it.
+        key = constant(given)
+        variables[name] = own if key is ... else made.setdefault((type(key), key), own)
     if isinstance(scope, Scope):
         state.store(found.scope, replace(scope, variables=variables))
     state.store(cls, replace(found, members=tuple(known)))
@@ -84,10 +92,26 @@ def by_value(cls: Class, value: Value, state: State) -> list[tuple[State, Value]
 def by_name(cls: Class, name: Value, state: State) -> Value:
     """``Enum[name]``."""
     wanted = constant(name)
-    known = dict(zip(cls.members, members(cls, state), strict=False))
+    known = named(cls, state)
     if wanted is ...:
         return union(known.values())
     return known.get(str(wanted), ())
+
+
+def named(cls: Class, state: State) -> dict[str, Value]:
+    """The members by their names."""
+    return dict(zip(cls.members, members(cls, state), strict=False))
+
+
+def lacks_value(cls: Class, order: Order, value: Value, library: Library, state: State) -> bool:
+    """Whether no member of an Enum has a value: all are known, and none is made of others or in a way of its own."""
+    wanted = constant(value)
+    known = [_value(member) for member in members(cls, state)]
+    if wanted is ... or ... in known or wanted in known or any(member == value for member in members(cls, state)):
+        return False
+    return not any(
+        library.is_a(entry, _FLAGS) if isinstance(entry, str) else defines(entry, _MAKING, state) for entry in order
+    )
 
 
 def _value(member: Value) -> Hashable:

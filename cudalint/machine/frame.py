@@ -35,11 +35,24 @@ class Raised:
 
 
 @dataclass(slots=True)
+class Steps:
+    """How a generator goes on: from the ``yield`` where it stands (``at``), to the next one where it ``stops``.
+
+    ``left`` has what it gives at the next ones, and ``closes`` says that it is to end where it stands.
+    """
+
+    at: int | None
+    stops: bool = True
+    closes: bool = False
+    left: list[tuple[State, Value, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class Frame:
     """Where the exits of a body are gathered while it runs.
 
     ``around`` is what a context manager runs at its ``yield``, which happens outside of it: in ``outside``; ``sent`` is
-    what a generator is sent there.
+    what a generator is sent there; ``steps`` how one goes on that is not run as a whole.
     """
 
     scope: Ref
@@ -57,6 +70,7 @@ class Frame:
     guards_import: bool = False
     around: Around | None = None
     sent: Value | None = None
+    steps: Steps | None = None
     outside: Chain | None = None
     entered: set[int] = field(default_factory=set)
 

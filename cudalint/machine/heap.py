@@ -136,8 +136,21 @@ NAMESPACE = "argparse.Namespace"
 ANY_NAME = "<any name>"
 # The field of a namespace that names an option of which a function of the program, or a file type, makes the value.
 MADE_OPTION = "<made>"
+# Where a process keeps which classes it registered to which others, to count as below these: a dict of such pairs.
+REGISTERED = Ref(("registered",))
+# Where a path keeps how often files may have changed, once it has asked for one.
+FILES = Ref("cudalint.files")
+# Where a process keeps by which functions it pickles objects of some classes: a dict by class, or by its name.
+REDUCERS = Ref(("reducers",))
+# Where a process keeps the words that it put into its own command line; open where its user's are among them.
+ARGV = Ref("cudalint.argv")
 # Where lies what a program put into things that nobody knows: a dict by thing and field.
 OF_UNKNOWN = Ref("cudalint.unknown")
+# The callbacks that were handed to what nobody knows before CUDA was used: a list.
+HANDED = Ref("cudalint.handed")
+# The names of modules that were imported by their paths, by module; and which of them were entered into sys.modules.
+BY_PATH = Ref("cudalint.by path")
+ENTERED = "entered"
 
 
 def item_field(key: Value) -> str | None:
@@ -148,11 +161,12 @@ def item_field(key: Value) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Generator:
-    """A generator that was not consumed yet."""
+    """A generator that was not consumed yet; ``waits`` is the ``yield`` where it stands, if it was begun."""
 
     closure: Ref
     scope: Ref
     site: Site
+    waits: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

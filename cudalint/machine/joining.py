@@ -95,6 +95,8 @@ def join_process(a: Process, b: Process) -> Process:
         allocated=shorter(a.allocated, b.allocated),
         dead=a.dead and b.dead,
         misread=a.misread and b.misread,
+        narrowed=shorter(a.narrowed, b.narrowed),
+        seen=a.seen if a.seen == b.seen else (),
         unseen=a.unseen or b.unseen,
     )
 

@@ -285,6 +285,8 @@ def joined(parts: list[Value], sym: Hashable) -> Value:
 
 def _named(number: Atom | None) -> Dev:
     """The text that names a GPU whose number differs from process to process."""
+    if questions.is_named_in(number, questions.VISIBLE):
+        return Dev("cuda", Rank("system"), text=True)
     return Dev("cuda", number if isinstance(number, Rank) else Rank("each"), text=True)
 
 
@@ -323,6 +325,8 @@ def _device_of_atom(atom: Atom) -> Dev | None:
             return Dev("cuda") if text.startswith("torch.cuda.") else Dev("cpu")
         case Const(value=str(text)):
             return parse_device(text)
+        case Unknown(sym=("int", _)) if questions.is_named_in(atom, questions.VISIBLE):
+            return Dev("cuda", Rank("system"))
     return None
 
 

@@ -29,6 +29,7 @@ class Kind(Enum):
     SHARED_GPU = "several workers on one gpu"
     VISIBLE_TOO_LATE = "visible devices set too late"
     VISIBLE_PER_TASK = "visible devices set per task"
+    HIDDEN_GPU = "gpu that the visible devices hide"
     DEVICE_STATEMENT = "device object as a statement"
     THREAD_DEVICE = "thread without a device"
     CONTEXT_OF_THREAD = "thread without a context"
@@ -80,6 +81,7 @@ class Doubt(Enum):
     PLACES = "whether ranks share a machine cannot be seen here"
     TASKS = "how many tasks a worker is given cannot be seen here"
     THREADS = "JAX waits there for threads that a fork leaves behind, unless its arrays are small"
+    NAMES = "which GPUs it names cannot be seen here"
     CUT = "not all that comes before could be looked at"
 
 

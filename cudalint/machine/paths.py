@@ -18,8 +18,6 @@ METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix", "joinpath"
 # The methods of paths, and of what they open, of which more is known.
 WRITE = frozenset({"write_text", "write_bytes", "rename", "replace", "unlink", "symlink_to", "hardlink_to", "touch"})
 OF_FILES = METHODS | WRITE | {"open", "read", "readlines", "read_text", "read_bytes", "exists", "is_file"}
-# What asks whether a file is there.
-IS_THERE = frozenset({"os.path.exists", "os.path.isfile", "?.exists", "?.is_file"})
 # What stands for the file of a module, whatever its name is.
 _ITSELF = "\0"
 

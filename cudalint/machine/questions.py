@@ -34,7 +34,8 @@ _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "==", "is": "is"}
 # Whether a variable of the environment is set.
 IN_ENVIRONMENT = "in environ"
 # The variables of the environment that launchers set, and users for them.
-OFTEN_SET = frozenset({"WORLD_SIZE", "CUDA_VISIBLE_DEVICES", "MASTER_ADDR", "MASTER_PORT"})
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+OFTEN_SET = frozenset({"WORLD_SIZE", VISIBLE, "MASTER_ADDR", "MASTER_PORT"})
 # Whether a package that is not seen defines a name that stands for something else without it.
 DEFINES = "defines"
 # Whether a class that no model describes uses the GPU that it is given when it is made.
@@ -63,8 +64,11 @@ class Either:
 
 # What does not change while a program runs.
 _LASTING = frozenset(
-    {"importlib.util.find_spec", "os.cpu_count", "multiprocessing.cpu_count", "platform.machine", "platform.node",
-     "platform.python_implementation", "platform.release", "platform.version", "shutil.which"}
+    {"getpass.getuser", "importlib.util.find_spec", "multiprocessing.cpu_count", "os.cpu_count", "os.getuid",
+     "os.uname", "platform.architecture", "platform.machine", "platform.node", "platform.platform",
+     "platform.processor",
+     "platform.python_implementation", "platform.release", "platform.uname", "platform.version", "shutil.which",
+     "socket.gethostname", "sys.stderr.isatty", "sys.stdin.isatty", "sys.stdout.isatty"}
 )  # fmt: skip
 _OF_TEXT = frozenset(
     {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "partition",
@@ -174,6 +178,22 @@ def text_method(value: Value, name: str) -> Value | None:
         return None
     texts = (isinstance(atom, Unknown) or (isinstance(atom, Const) and atom.kind is str) for atom in value)
     return unknown(value, ".", name) if all(texts) else None
+
+
+def is_named_in(part: object, variable: str) -> bool:
+    """Whether something is a number that a variable of the environment lists: one item of it, as text or as ``int``."""
+    match part:
+        case Unknown(sym=sym):
+            return is_named_in(sym, variable)
+        case ("environ", str(name)):
+            return name == variable
+        case ("int", inner):
+            return is_named_in(inner, variable)
+        case ("asks", Unknown(sym=(whole, ".", "split" | "rsplit" | "strip")), tuple()):
+            return is_named_in(whole, variable)
+        case (tuple(rows), "[]", tuple()) | (tuple(rows), "each", int()):
+            return is_named_in(rows, variable)
+    return False
 
 
 def _stays(value: Value) -> bool:

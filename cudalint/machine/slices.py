@@ -41,6 +41,28 @@ def replaced(found: Sequence, key: Value, given: object) -> Sequence | None:
     return replace(found, items=given.items, element=given.element, open=given.open)
 
 
+def is_rest(key: Value) -> bool:
+    """Whether a slice takes all but the first: ``[1:]``."""
+    bounds = _bounds(key)
+    return bounds is not None and _numbers(bounds) == slice(1, None, None)
+
+
+def without(found: Sequence, key: Value) -> Sequence:
+    """The list after ``del rows[i]`` or ``del rows[:n]``; of what is not known whole, it may be any."""
+    whole = replaced(found, key, Sequence(found.kind, ()))
+    if whole is not None:
+        return whole
+    bounds, place = _bounds(key), constant(key)
+    taken = _numbers(bounds) if bounds is not None else place
+    if found.items is None or found.open or not isinstance(taken, slice | int):
+        return found
+    kept = list(found.items)
+    if isinstance(taken, int) and not -len(kept) <= taken < len(kept):
+        return found
+    del kept[taken]
+    return replace(found, items=tuple(kept))
+
+
 def part_of_text(text: Const, key: Value) -> Value | None:
     """What a slice takes of a text that is known."""
     bounds = _bounds(key)

@@ -269,6 +269,11 @@ class Process:
     on_cpu: frozenset[str] = frozenset()
     visible_choice: Value = ()
     late_visible: tuple[Site, ...] = ()
+    # Where CUDA_VISIBLE_DEVICES was set last, and what the driver found there when it looked.
+    narrowed: Chain | None = None
+    seen: Value = ()
+    # Whether it was reported that GPUs are named here by what the variable calls them.
+    misnumbered: bool = False
     joblib_jobs: Value = ()
     siblings: int | None = 1
     answering: bool = False

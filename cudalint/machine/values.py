@@ -75,7 +75,8 @@ class Lib:
 class Rank:
     """A number that differs from process to process or task to task.
 
-    ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round). ``process`` is the one
+    ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round); a
+    ``system`` number is one by which CUDA_VISIBLE_DEVICES names a GPU. ``process`` is the one
     that has this number, and no other. ``derived``: computed or looked up from that number, so that it may be another.
     ``among``: how many ranks there are, where that is known.
     """

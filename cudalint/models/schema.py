@@ -26,13 +26,15 @@ _TOP = frozenset(
 TRAITS = frozenset(
     {
         "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
-        "opens-file", "reads-file", "changes-file", "of-workers", "waits", "also-of-others", "awaits", "runs-at-end",
+        "asks-of-file", "opens-file", "reads-file", "changes-file", "of-workers", "waits", "waits-if-told",
+        "also-of-others", "awaits", "runs-at-end",
         "changes-inherited", "kept-by-system", "added-by-system", "reflects", "runs-at-fork",
         "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
-        "gives-texts", "gives-rows", "gives-host-data", "program-without-gpu",
+        "gives-texts", "gives-rows", "gives-host-data", "program-without-gpu", "program-that-asks",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
-        "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "as-they-come", "keeps-order",
+        "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
+        "keeps-order",
         "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure",
@@ -130,7 +132,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "module.at-path", "module.of-spec", "module.run",
+        "module.at-path", "module.of-spec", "module.run", "module.enter",
         "config.composed", "config.configured", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
@@ -162,6 +164,7 @@ DOES = frozenset(
         "dataset.from-generator", "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit",
         "default-cpu.enter", "default-cpu.exit", "default-cpu.set", "defaultdict", "delayed", "delayed.task",
+        "lazy.compute", "lazy.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate", "environ.contains",
         "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings", "environ.update",
@@ -177,7 +180,8 @@ DOES = frozenset(
         "generate", "generator.enter", "generator.method", "getattr", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
-        "gunicorn.set", "hasattr", "identity", "import-module", "is-initialized", "isinstance", "issubclass",
+        "gunicorn.set", "delattr", "hasattr", "identity", "import-module", "is-initialized", "isinstance",
+        "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv",
         "is-callable", "is-class", "iter",
         "job", "job.decorator", "jobs.run",
         "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",

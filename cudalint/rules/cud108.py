@@ -11,6 +11,8 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
 - is given a generator or a coroutine, which is a function that goes on where it stands and cannot be pickled (tasks of
   pools and executors are pickled under any start method), or an object that holds a lock of `threading`, an open file or
   another resource of its process (the attribute that keeps it is named);
+- is a function of a file that was imported by its path (`spec_from_file_location`), under a name that a fresh process
+  does not know; unless `sys.modules` has the module, tasks of pools cannot be pickled under any start method;
 - is a function whose name in its module is bound to something else, as by a decorator that starts it itself;
 - reads a global that only the main program sets, or finds None where main or its functions made something else of it;
 - reads an item of a dict, or an attribute of a class or of an object of a module, that only the main program put there,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 # What is larger is data, which would be followed item by item.
@@ -73,11 +74,13 @@ def _yaml(text: str) -> object:
         raise NoSettings from None
 
 
-def _ini(text: str) -> dict[str, dict[str, str | None]]:
+def _ini(text: str, as_written: bool = False) -> dict[str, dict[str, str | None]]:
     """Sections and what they set; what stands for all of them is in each."""
     import configparser
 
     parser = configparser.RawConfigParser(allow_no_value=True)
+    if as_written:
+        parser.optionxform = str  # type: ignore[method-assign, assignment]
     try:
         parser.read_string(text)
     except configparser.Error:
@@ -104,5 +107,6 @@ _READERS: dict[str, Callable[[str], object]] = {
     "toml": _toml,
     "yaml": _yaml,
     "ini": _ini,
+    "ini as written": partial(_ini, as_written=True),
     "env": _variables,
 }

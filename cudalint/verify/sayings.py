@@ -47,7 +47,7 @@ _SAYINGS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"[Cc]an(?:'|no)t pickle|PicklingError|no default __reduce__", frozenset({"CUD108", "CUD305"})),
     (r"devices cannot be modified after being initialized", frozenset({"CUD202", "CUD203", "CUD206"})),
     (r"(?i)out.of.memory|RESOURCE_EXHAUSTED|\bOOM\b|Failed copying input", frozenset({"CUD201", "CUD206", "CUD504"})),
-    (r"invalid device ordinal", frozenset({"CUD202", "CUD203", "CUD506"})),
+    (r"invalid device ordinal", frozenset({"CUD202", "CUD203", "CUD207", "CUD506"})),
     (r"at least two devices, cuda:\d+ and cuda:\d+", frozenset({"CUD202", "CUD203", "CUD204", "CUD205", "CUD506"})),
     (r"invalid resource handle|cudaErrorInvalidResourceHandle|CUDA_ERROR_INVALID_HANDLE", OF_OWNERS),
     (r"cannot pin", frozenset({"CUD403"})),

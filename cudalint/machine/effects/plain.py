@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import gpu_memory, questions
+from cudalint.machine import file_questions, gpu_memory, questions
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
@@ -29,6 +29,9 @@ from cudalint.machine.values import (
 def nothing(machine: Machine, call: Call) -> Results:
     """A function without effect; its model may say what it returns."""
     if call.spec.get("returns") is None or choices.idle(machine, call):
+        asked = None if call.kwargs else questions.asks(call.path, call.args)
+        if asked is not None:
+            return [(call.state, asked)]
         return [(call.state, unknown("call", call.site, call.state.process.identity))]
     return [(call.state, arrays.returned(machine, call, call.state))]
 
@@ -112,6 +115,7 @@ def unmodelled(machine: Machine, call: Call) -> Results:
         return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
     machine.evaluated[call.site] += 1
     asked = questions.asks(path, call.args)
+    asked = file_questions.asked(path, None, call.args, machine.library, state) if asked is None else asked
     if asked is not None and not call.kwargs:
         return [(state, asked)]
     result = guesses.holder_of(machine, call)

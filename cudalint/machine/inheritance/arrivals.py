@@ -11,8 +11,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Dict, LibraryObject, Scope, Sequence
-from cudalint.machine.inheritance.beside import Besides, origin
+from cudalint.machine.inheritance.beside import origin
 from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.memory import Memories
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import visited
@@ -54,7 +55,7 @@ _LATER = "add_done_callback"
 _QUEUE = "multiprocessing.Queue"
 
 
-class Arrivals(Besides):
+class Arrivals(Memories):
     """A machine that notes where it shows in which order workers were ready."""
 
     def __init__(self, setting: Setting) -> None:

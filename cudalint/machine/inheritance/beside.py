@@ -28,15 +28,19 @@ from cudalint.models.library import ProcessEffect
 _CONSOLE = "console"
 # Whichever item of something.
 _ANY = "any"
+# Whether there is something in it, or it was told.
+_STATE = "state"
 # Calls after which what they are told to wait for has ended.
 _ENDS = frozenset({"join", "result", "get", "wait", "exception", "shutdown", "terminate", "as_completed"})
 # What these start, all workers have in common.
 _OF_ALL = "multiprocessing."
 _PROXY = "multiprocessing.managers.Proxy"
+_PIPE = "multiprocessing.Connection"
+_CONTAINERS = frozenset({_PROXY, "multiprocessing.Array"})
 _NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 # What several do at one place, so that the order in which they come to it shows.
 _UNLIKE = (
-    {Act.SETS}, {Act.SETS, Act.ADDS}, {Act.SETS, Act.READS}, {Act.ADDS, Act.READS}, {Act.TAKES},
+    {Act.SETS}, {Act.SETS, Act.ADDS}, {Act.SETS, Act.READS}, {Act.ADDS, Act.READS}, {Act.FILLS, Act.READS}, {Act.TAKES},
 )  # fmt: skip
 # Operators that make one number of several.
 _MERGES = frozenset({"%", "//", ">>", "&"})
@@ -113,11 +117,14 @@ class Besides(Settings):
     def _changes_file(
         self, path: str, receiver: Atom | None, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
     ) -> None:
-        """A worker writes a file whose name all its siblings know."""
+        """A worker uses a file whose name all its siblings know, or a parent one that its worker may use meanwhile."""
+        if not self._deeds and not state.process.beside:
+            return
         traits = self.library.traits
-        changes = traits.of(path, "changes-file") if self._deeds else None
-        reads = bool(self._deeds) and traits.has(path, "reads-file")
-        if changes is None and not reads and not (self._deeds and traits.has(path, "opens-file")):
+        if self.starts_program(path):
+            self._commands_beside(site, state)
+        changes, reads = traits.of(path, "changes-file"), traits.has(path, "reads-file")
+        if changes is None and not reads and not traits.has(path, "opens-file"):
             return
         act = Act.SETS
         if changes is None:
@@ -130,11 +137,18 @@ class Besides(Settings):
         elif any(_is_shared_by_some(atom) for atom in named):
             self._does(act, site, site, state)
 
+    def _commands_beside(self, site: Site, state: State) -> None:
+        """Another program may look at what workers write meanwhile."""
+        acts = (public for beside in state.process.beside for public, _ in beside.public)
+        if any(public.act is Act.SETS and public.where != _CONSOLE for public in acts):
+            self._asked.setdefault(Doubt(Why.MIXED, "", site))
+
     def library_call(self, call: Call) -> Results:
         """A call of a library, which may start workers, wait for some, or do what others see."""
         path, state = self.library.canonical(call.path), call.state
         self._changes_file(path, call.receiver, call.args, call.kwargs, call.site, state)
         self._uses_shared(path, call)
+        self._looks_at_all(path, call.args, call.site, state)
         if path.endswith(".Value") and call.args and _kind(call.args[0]) in _ROUNDED:
             self._rounded.add(call.site)
         outer, self._ended = self._ended, []
@@ -155,6 +169,9 @@ class Besides(Settings):
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         receiver = atom.receiver if isinstance(atom, Bound) else None
         self._changes_file(path, receiver, given.args, given.kwargs, given.site, given.state)
+        self._looks_at_all(path, given.args, given.site, given.state)
+        if isinstance(receiver, Ref) and _is_of_all(given.state.get(receiver)):
+            self._meets_polls(path, receiver, given.args, given.kwargs, given.site, given.state)
         results = super()._foreign(path, atom, given)
         for after, _ in results:
             self._let_go(_addresses(given.args), after)
@@ -188,12 +205,41 @@ class Besides(Settings):
         if not isinstance(call.receiver, Ref) or not _is_of_all(found):
             return
         has = self.library.traits.has
+        self._meets_polls(path, call.receiver, call.args, call.kwargs, call.site, call.state)
         if has(path, "fills-shared"):
             self._does(Act.FILLS, origin(call.receiver), call.site, call.state)
         elif has(path, "takes-shared") and not call.statement and self._is_worker(call.state):
             self._does(Act.TAKES, origin(call.receiver), call.site, call.state)
         elif has(path, "takes-shared") and call.state.process.in_thread:
             self._listened.setdefault(origin(call.receiver), call.site)
+
+    def _meets_polls(
+        self, path: str, shared: Ref, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
+    ) -> None:
+        """One process asks, without waiting, for what another one may have put there or told by then."""
+        # Both ends of a pipe are one channel.
+        where = _PIPE if path.startswith(_PIPE) else (origin(shared), _STATE)
+        has = self.library.traits.has
+        if has(path, "reads-shared"):
+            self._reads_all((shared,), site, state)
+        elif self.polls(path, args, kwargs) and self._is_worker(state):
+            self._does(Act.READS, where, site, state)
+        elif has(path, "lets-go") or has(path, "fills-shared"):
+            self._does(Act.ADDS, where, site, state)
+
+    def _looks_at_all(self, path: str, args: Iterable[Value], site: Site, state: State) -> None:
+        """A function of Python's own is given a container."""
+        traits = self.library.traits
+        if traits.has(path, "reads-content") and not traits.has(path, "leaves-content"):
+            for value in args:
+                self._reads_all(value, site, state)
+
+    def _reads_all(self, value: Value, site: Site, state: State) -> None:
+        """A process looks at the whole of a container that others may fill meanwhile."""
+        for place, found in self._shared(value, state):
+            if found.type in _CONTAINERS:
+                self._does(Act.READS, place, site, state)
+                self._does(Act.READS, (place, _ANY), site, state)
 
     def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
         before, self._adds = self._adds, node.op in _WITHOUT_ORDER
@@ -236,14 +282,16 @@ class Besides(Settings):
 
     def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """``value[key]``."""
+        if not self._is_worker(state):
+            self._reads_all(value, site, state)
         for place, _ in self._shared(value, state) if known(key) and not self._adds else ():
             self._does(Act.READS, (place, key), site, state)
             self._does(Act.READS, (place, _ANY), site, state)
         return super().item(value, key, state, frame, site)
 
     def _shared(self, owner: Value, state: State) -> Iterator[tuple[Hashable, LibraryObject]]:
-        """What processes share of a value, where a worker has it: what it is known by, and as what."""
-        for atom in owner if self._is_worker(state) else ():
+        """What processes share of a value, where others run that have it too: what it is known by, and as what."""
+        for atom in owner if state.process.beside or self._is_worker(state) else ():
             found = state.get(atom) if isinstance(atom, Ref) else None
             if isinstance(atom, Ref) and isinstance(found, LibraryObject) and _is_of_all(found):
                 yield origin(atom), found
@@ -319,6 +367,7 @@ class Besides(Settings):
         self, value: Value, state: State, frame: Frame, site: Site, most: int = MOST_ITEMS
     ) -> list[tuple[State, list[Value]]]:
         """The rounds of a loop, while which the workers go on that give them."""
+        self._reads_all(value, site, state)
         outer, self._ended = self._ended, []
         rounds = super().iterate(value, state, frame, site, most)
         begun, self._ended = self._ended, outer

@@ -19,6 +19,9 @@ from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value
 # What is told later, wherever that is asked for.
 _LATER = ("_async", ".create_task")
 
+# Launchers that raise what a worker raised with its traceback as a part of the text.
+_QUOTES = frozenset({"loader", "spawn"})
+
 
 class Failures(Gathering):
     """A machine that notes which tasks fail, each with an exception of its own, and who is told of it."""
@@ -51,10 +54,28 @@ class Failures(Gathering):
             case ir.Try(handlers=(_, *_)):
                 named = any(handler.name is not None for handler in node.handlers)
                 self._naming, self._catching = self._naming + named, self._catching + 1
+                before = set(self.record.launches)
                 states = super().statement(node, state, frame)
                 self._naming, self._catching = self._naming - named, self._catching - 1
+                self._may_quote(node.handlers, before, Site(frame.module, node.ordinal), state)
                 return states
         return super().statement(node, state, frame)
+
+    def _may_quote(
+        self, handlers: tuple[ir.Handler, ...], before: set[tuple[Site, str]], site: Site, state: State
+    ) -> None:
+        """What a handler is given has the traceback of the worker in its text, from some launchers."""
+        begun = (found for key, found in self.record.launches.items() if key not in before)
+        if any(self._reading(state)) or not any(found.family in _QUOTES for found in begun):
+            return
+        for handler in handlers:
+            if handler.name is not None:
+                self._quotes(f"str({handler.name})", site, state)
+
+    def _quotes(self, name: str, site: Site, state: State) -> None:
+        self._asked.setdefault(Doubt(Why.ROWS, name, site))
+        if self._has_own_errors(state):
+            self._asked.setdefault(Doubt(Why.NAME, name, site))
 
     def _differs(self, made: ir.Expr, state: State, frame: Frame) -> bool:
         """Whether what is raised may be another thing for each task: not a class, nor one with constants only."""

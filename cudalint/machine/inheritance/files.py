@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Hashable, Iterator, Sequence
 
 from cudalint.machine.frame import Call, Given, Results
+from cudalint.machine.heap import Sequence as Words
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.ledger import Watch
 from cudalint.machine.inheritance.process_effects import shown
@@ -14,7 +15,12 @@ from cudalint.machine.inheritance.times import Times
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant
+
+# What starts other programs.
+_STARTS = frozenset({"fresh-process", "becomes-program"})
+# Whichever file.
+ANY_FILE: Value = (Unknown(("any file",)),)
 
 
 class Files(Times):
@@ -44,6 +50,8 @@ class Files(Times):
 
     def _touches(self, path: str, args: Sequence[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
         watch, traits = self._watch(state), self.library.traits
+        if self.starts_program(path) and not self._only_asks(args, state):
+            self._changed.append((state.process.identity, ANY_FILE, shown(path), site))
         opens = traits.has(path, "opens-file")
         if traits.has(path, "changes-file") or (opens and _is_written(args, kwargs)):
             place = None if opens else traits.of(path, "changes-file")
@@ -51,6 +59,19 @@ class Files(Times):
             self._changed.extend((state.process.identity, value, shown(path), site) for value in paths)
         elif (opens or traits.has(path, "reads-file")) and args and watch is not None and self._at_import(watch):
             self._read_again.setdefault(state.process.identity, []).append(args[0])
+
+    def starts_program(self, path: str) -> bool:
+        """Whether a function runs another program."""
+        spec = self.library.function(path)
+        return (spec is not None and spec["does"] in _STARTS) or path.startswith(("subprocess.", "os.popen", "os.exec"))
+
+    def _only_asks(self, args: Sequence[Value], state: State) -> bool:
+        """Whether a command is one of those that leave all files as they are."""
+        command = args[0] if args else ()
+        found = state.get(command[0]) if len(command) == 1 and isinstance(command[0], Ref) else None
+        first = constant(found.items[0]) if isinstance(found, Words) and found.items else constant(command)
+        words = first.split() if isinstance(first, str) else []
+        return bool(words) and self.library.traits.has(posixpath.basename(words[0]), "program-that-asks")
 
     def _rereads(self, watch: Watch) -> Iterator[Doubt]:
         """The files that the processes before a fresh one changed, and that its imports read."""

@@ -177,11 +177,11 @@ class Gathering(Arrivals):
                 return site in self._own_files
         return super()._is_of_one(atom)
 
-    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``del owner[key]``: which item that is depends on what there is."""
         if self._arrived is not None and self._may_be_older(owner) and not self._tells_apart(key):
             self._shows_arrival(site)
-        return super()._delete_item(owner, key, state, frame, site)
+        return super().delete_item(owner, key, state, frame, site)
 
     # -- what is found ------------------------------------------------------------------------------------------------
 

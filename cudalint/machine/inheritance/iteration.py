@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.frame import Around, Call, Frame, Results
+from cudalint.machine.frame import Around, Call, Frame, Results, Steps
 from cudalint.machine.heap import Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
@@ -83,6 +83,13 @@ class Iteration(Stores):
         self._late += around is None
         results = super().consume(ref, generator, state, frame, around, sent)
         self._late -= around is None
+        return results
+
+    def step_of(self, ref: Ref, generator: Generator, state: State, frame: Frame, sent: Value, steps: Steps) -> Results:
+        """Run a generator up to its next ``yield``; what it changes by then is unknown."""
+        self._late += 1
+        results = super().step_of(ref, generator, state, frame, sent, steps)
+        self._late -= 1
         return results
 
     def eval(self, node: ir.Expr, state: State, frame: Frame) -> Results:

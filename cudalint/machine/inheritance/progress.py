@@ -30,6 +30,12 @@ _SHOWS_PROGRESS = frozenset({("multiprocessing.Process", "exitcode"), ("multipro
 _ANY_OR_ONE = "os.waitpid"
 # It knows of no tracker; but an executor starts as many fresh processes as it needs.
 _OF_MULTIPROCESSING = "multiprocessing.active_children"
+# What says that a call is not to wait at all, by its name.
+_WAITS_IF = ("block", "blocking")
+# Whether these succeed at once says what another process has at that moment, whoever asks.
+_TRIES = frozenset(
+    {"multiprocessing.Lock.acquire", "multiprocessing.RLock.acquire", "multiprocessing.Semaphore.acquire"}
+)
 # Trees of modules have children, too.
 _OF_ANY_TREE = frozenset({"?.children"})
 
@@ -81,12 +87,33 @@ class Progress(Files):
         pauses = has(path, "pauses") and (is_beside or self._late or path.startswith("asyncio."))
         if pauses or "return_when" in kwargs:
             self._asked.setdefault(Doubt(Why.WAITS, "", site))
-        if is_beside and has(path, "tells-progress"):
+        polls = self.polls(path, args, kwargs)
+        if (is_beside and polls) or (polls and path in _TRIES and self._is_started(state)):
             self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
         if has(path, "counts-children") and self._counts(path, args):
             self._asked.setdefault(Doubt(Why.CHILDREN, "", site))
         if path.startswith("multiprocessing."):
             self._prepares(shown(path), site, state)
+
+    def polls(self, path: str, args: list[Value], kwargs: dict[str, Value]) -> bool:
+        """Whether a call looks at what other processes did, and does not wait for it."""
+        traits = self.library.traits
+        if traits.has(path, "tells-progress"):
+            return True
+        is_unshown = path.startswith("?.")
+        if not is_unshown and not traits.has(path, "of-workers"):
+            return False
+        waits = traits.of(path, "waits")
+        if waits is not None and constant(_given(args, kwargs, waits.place, "timeout", is_unshown)) == 0:
+            return True
+        told = traits.of(path, "waits-if-told")
+        return told is not None and any(
+            constant(_given(args, kwargs, told.place, name, is_unshown)) in (False, 0) for name in _WAITS_IF
+        )
+
+    def _is_started(self, state: State) -> bool:
+        """Whether a process is one that another has started."""
+        return any(self._reading(state))
 
     def _counts(self, path: str, args: list[Value]) -> bool:
         if path in _OF_ANY_TREE:
@@ -165,6 +192,13 @@ class Progress(Files):
     def _is_time(self, part: Hashable) -> bool:
         """Whether a value comes from a call that tells the time."""
         return self._clock_in(part) is not None
+
+
+def _given(args: list[Value], kwargs: dict[str, Value], place: int | None, name: str, by_name: bool) -> Value:
+    """An argument; ``by_name``: only where it has its name."""
+    if name in kwargs or by_name or place is None:
+        return kwargs.get(name, ())
+    return args[place] if place < len(args) else ()
 
 
 def _is_any_child(pid: Value) -> bool:

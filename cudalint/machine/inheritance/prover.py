@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
@@ -17,11 +17,13 @@ from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reach
 from cudalint.machine.launch.pickling import is_plain, unproven
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Const, Ref, Tensor, Unknown, Value, const
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Tensor, Unknown, Value, const
 from cudalint.models.library import lies_below
 
 # Attributes that tensors have by themselves, and that can be set.
 _OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})
+# What tells where the data of a tensor lies.
+_TELLS_WHERE = frozenset({"is_shared", "data_ptr", "untyped_storage", "storage"})
 
 
 class Prover(Texts):
@@ -150,7 +152,17 @@ class Prover(Texts):
         needs = call.kwargs.get("requires_grad", const(False)) != const(False)
         if needs or path.startswith("torch.nn.") or path.endswith(".requires_grad_"):
             self._has_gradients = True
+        self._asks_where(path, call.state)
         return super().library_call(call)
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._asks_where(path, given.state)
+        return super()._foreign(path, atom, given)
+
+    def _asks_where(self, path: str, state: State) -> None:
+        """The parent asks where the data of a tensor lies, which lies elsewhere when it was handed over."""
+        if self._lent and path.rpartition(".")[2] in _TELLS_WHERE and not any(self._reading(state)):
+            self._writes_array(state)
 
     def set_attribute(
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site

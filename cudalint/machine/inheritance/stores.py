@@ -248,14 +248,16 @@ class Stores(ProcessEffects):
 
     def _names(self, call: Call, does: str) -> None:
         """Attributes by name: of a module they are read, and one whose name is not shown may be any."""
-        if does not in ("getattr", "hasattr", "setattr", "vars") or not call.args:
+        if does not in ("delattr", "getattr", "hasattr", "setattr", "vars") or not call.args:
             return
         name = constant(call.args[1]) if len(call.args) > 1 else ...
         if isinstance(name, str):
             self._reads_of(call.args[0], name, call.state)
             if does == "hasattr":
                 self._some_day(call.state, lambda state: self._looks_for(call, name, state))
-        elif does == "setattr":
+            if does == "delattr":
+                self._deletes(call.args[0], name, call.site, call.state)
+        elif does in ("delattr", "setattr"):
             self._note(Why.STORES, "", call.site, call.state)
         elif any(not isinstance(a, Const | Tensor) for a in call.args[0]):
             self._is_unshown(does, call.site, call.state)
@@ -286,10 +288,11 @@ class Stores(ProcessEffects):
                 case _:
                     self._note(Why.STORES, "", site, state)
 
-    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del owner[key]``, which changes the owner."""
         for atom in owner:
             self._changes_item(atom, "__delitem__", site, state)
-        return super()._delete_item(owner, key, state, frame, site)
+        return super().delete_item(owner, key, state, frame, site)
 
 
 def _is_given(atom: Atom) -> bool:

@@ -21,8 +21,7 @@ from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value
 
 # What is known of files, whatever they are asked for by.
 _OF_FILES = ("opens-file", "reads-file", "changes-file")
-# What starts other programs, which look at what they please; by these words git tells of changed files.
-_STARTS = frozenset({"fresh-process", "becomes-program"})
+# By these words git tells of changed files.
 _OF_CHANGES = frozenset({"diff", "status", "--dirty", "stash", "describe"})
 # The folder of the program, and all files of it, as patterns have them.
 _OWN_FOLDERS = frozenset({"", ".", "./", "\x00", "\x00/"})
@@ -91,7 +90,7 @@ class Texts(Producers):
         if _seeks(path) and any(text.endswith(".py") and "*" in text.rpartition("/")[2] for text in texts):
             self._is_seen(Why.TEXT, given.site, f"{shown(path)}()")
         atoms = (*(a for value in values for a in value), *(() if receiver is None else (receiver,)))
-        if self._starts_program(path):
+        if self.starts_program(path):
             commands = list(_commands(values, given.state))
             if any(part in _OF_PROCESSES for words in commands for part in self._parts(words)):
                 self._is_seen(Why.CHILDREN, given.site, shown(path))
@@ -140,10 +139,6 @@ class Texts(Producers):
             return False
         found = {site for atom in atoms for site in _parts_of(atom, Site) if site in self._listing}
         return any(not any(_asks_for_others(sym, site) for sym, yes in state.facts if yes) for site in found)
-
-    def _starts_program(self, path: str) -> bool:
-        spec = self.library.function(path)
-        return (spec is not None and spec["does"] in _STARTS) or path.startswith(("subprocess.", "os.popen", "os.exec"))
 
     def _asks_for_own(self, words: list[Atom]) -> bool:
         """Whether a command looks at the text of this program, or at what was changed; not one that only runs it."""

@@ -12,9 +12,13 @@ from cudalint.machine.inheritance.names import Names
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import known
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Unknown, Value, const, constant
+from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Unknown, Value, const, constant
+
+# What gives a part of a path that does not begin where that begins.
+_MAKES_RELATIVE = frozenset({"basename", "relpath", "relative_to", "name", "stem", "suffix", "parts"})
 
 
 class Times(Names):
@@ -99,6 +103,9 @@ class Times(Names):
             self._changes_again(f"{path}()", site, state)
         if path == "logging.basicConfig" and constant(kwargs.get("filemode", const("a"))) != "a":
             self._repeats(shown(path), site, state)
+        configures = path.startswith("logging.config.")
+        if configures and any(_may_open_anew(atom, state) for value in args for atom in visited(value, state)):
+            self._repeats(shown(path), site, state)
         if path == "os.chdir" and not _is_one_folder(args):
             self._changes_again("the working folder", site, state)
 
@@ -131,10 +138,11 @@ class Times(Names):
             self._is_called("sys.path", site, state)
         return super()._library_attribute(path, name, state, frame, site)
 
-    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del sys.path[i]``, which an import of main does once more."""
         if any(isinstance(atom, Lib) and atom.path == "sys.path" for atom in owner):
             self._changes_again("sys.path", site, state)
-        return super()._delete_item(owner, key, state, frame, site)
+        return super().delete_item(owner, key, state, frame, site)
 
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with: its environment is that of its parent still."""
@@ -159,7 +167,32 @@ class Times(Names):
 
 def _is_one_folder(args: list[Value]) -> bool:
     """Whether a path means the same folder from wherever it is taken."""
-    if not args:
-        return True
-    path = constant(args[0])
-    return path.startswith(("/", "~")) if isinstance(path, str) else known(args[0])
+    return not args or (known(args[0]) and all(map(_begins_at_root, args[0])))
+
+
+def _may_open_anew(atom: Atom, state: State) -> bool:
+    """Whether a part of what is said of messages is not shown, or opens a file anew."""
+    match atom:
+        case Const(value=str(text)):
+            return set(text) <= set("wtbx+") and bool(set(text) & set("wx"))
+        case Unknown():
+            return True
+    return False
+
+
+def _begins_at_root(part: Hashable) -> bool:
+    """Whether a path is shown to be an absolute one: by what it begins with."""
+    match part:
+        case Const(value=str(text)):
+            return text.startswith(("/", "~"))
+        case Unknown(sym=sym):
+            return _begins_at_root(sym)
+        case ("__file__", _) | ("follows", "pathlib.Path.home"):
+            return True
+        case ("follows", str(path), (first, *_), *_):
+            return path.rpartition(".")[2] not in _MAKES_RELATIVE and _begins_at_root(first)
+        case ("follows", (inner, ".", str(name)), *_) | (inner, ".", str(name)):
+            return name not in _MAKES_RELATIVE and _begins_at_root(inner)
+        case (("bin", *_), str(), (first, *_), tuple()) | (("joined", *_), ((first, *_), *_)):
+            return _begins_at_root(first)
+    return False

@@ -6,11 +6,12 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import mappings, operators, questions
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine import absent, mappings, operators, questions
+from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     ANY_NAME,
+    NAMESPACE,
     OF_UNKNOWN,
     REPLACED,
     Class,
@@ -27,7 +28,7 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
-from cudalint.machine.slices import replaced
+from cudalint.machine.slices import replaced, without
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -73,11 +74,25 @@ class Assignment(Core):
         for current, left in self.eval(node.target, state, frame):
             for after, right in self.eval(node.value, current, frame):
                 site = Site(frame.module, node.ordinal)
+                own = self._added_to_library(node, left, right, after, frame, site)
+                if own is not None:
+                    result.extend(own)
+                    continue
                 made = self.operate_in_place(node.op, left, right, after, frame, site)
                 if made is None:
                     made = [(after, self._augmented(node, left, right, after))]
                 result.extend(r for s, v in made for r in self.assign(node.target, v, s, frame, node.ordinal))
         return result
+
+    def _added_to_library(
+        self, node: ir.AugAssign, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> list[State] | None:
+        """``sys.argv += words``: where a model says what that does to what a library holds."""
+        atom = only(left)
+        if not isinstance(atom, Lib) or node.op != "+":
+            return None
+        call = self._library_call(f"{atom.path}.__iadd__", state, frame, site, [right])
+        return None if call is None else [after for after, _ in self.library_call(call)]
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)
@@ -148,6 +163,9 @@ class Assignment(Core):
         rows = [self.exact_items((atom,), state) for atom in value]
         if len(rows) == 1 and rows[0] is not None:
             items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
+        if frame.tries and len(rows) == 1 and rows[0] is not None and len(rows[0]) != len(items):
+            self.fail(state, frame, Raised(None, ("ValueError",)))
+            return []
         states = [state]
         for i, item in enumerate(items):
             if rows and all(row is not None and len(row) == len(items) for row in rows):
@@ -272,7 +290,7 @@ class Assignment(Core):
             case Instance():
                 old = found.attributes.get(attr)
                 new = union([old, value]) if weak and old is not None else value
-                state.store(ref, replace(found, attributes={**found.attributes, attr: new}))
+                state.store(ref, replace(found, attributes=absent.with_(found.attributes, attr, new)))
                 shared = mappings.attributes_of(found, state)
                 if shared is not None and isinstance(held := state.get(shared), Dict):
                     self.store_dict(shared, operators.with_key(held, const(attr), new), state)
@@ -330,19 +348,30 @@ class Assignment(Core):
                         for c in states
                         for after, owner in self.eval(base, c, frame)
                         for last, key in self.eval(index, after, frame)
-                        for s in self._delete_item(owner, key, last, frame, site)
+                        for s in self.delete_item(owner, key, last, frame, site)
                     ]
                 case ir.Attr(value=base, attr=attr):
                     held = [found for c in states for found in self.eval(base, c, frame)]
                     for after, owner in held:
-                        _delete_attribute(owner, attr, after)
+                        self.delete_attribute(owner, attr, after)
                     states = [after for after, _ in held]
         return states
 
-    def _delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+    def delete_attribute(self, owner: Value, attr: str, state: State) -> None:
+        """``del x.attr``, of one object: where it may be one of several, each may have it still."""
+        atom = only(owner)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Instance):
+            state.store(atom, replace(found, attributes=absent.without(found.attributes, attr)))
+
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del owner[key]``."""
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
                 self.store_dict(atom, operators.without_key(found, as_key(key, state)), state)
+                continue
+            if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and len(owner) == 1:
+                state.store(atom, without(found, key))
                 continue
             path = self._method_path(atom, "__delitem__", state)
             call = None if path is None else self._library_call(path, state, frame, site, [key])
@@ -359,6 +388,10 @@ class Assignment(Core):
             home = owner.scope if isinstance(owner, Class) else made.view
             for name, value in named_anew(before, made).items():
                 state.set_variable(home, name, value)
+        if made.view is not None and isinstance(owner, LibraryObject) and owner.type == NAMESPACE:
+            kept = {k: v for k, v in owner.fields.items() if k.startswith("<")}
+            named = {k: v for k, v in made.items.items() if isinstance(k, str)}
+            state.store(made.view, replace(owner, fields={**kept, **named}))
         if made.view is None or not isinstance(owner, Instance):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
@@ -366,14 +399,6 @@ class Assignment(Core):
         if not made.exact:
             named[ANY_NAME] = TRUE
         state.store(made.view, replace(owner, attributes={**kept, **named}))
-
-
-def _delete_attribute(owner: Value, attr: str, state: State) -> None:
-    """``del x.attr``, of one object: where it may be one of several, each may have it still."""
-    atom = only(owner)
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Ref) and isinstance(found, Instance):
-        state.store(atom, replace(found, attributes={k: v for k, v in found.attributes.items() if k != attr}))
 
 
 def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:

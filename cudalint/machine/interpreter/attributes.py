@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import abc
 import builtins
 import collections
+import typing
 from collections.abc import Hashable
 from dataclasses import replace
 from functools import cache
 
-from cudalint.machine import enums, mappings, operators, questions
+from cudalint.machine import absent, enums, mappings, operators, questions
 from cudalint.machine.assumptions import Asking
-from cudalint.machine.classes import behind, defines, is_class
+from cudalint.machine.classes import ABSTRACT, ABSTRACT_META, behind, defines, is_abstract, is_class, order_of
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
@@ -62,6 +64,8 @@ from cudalint.machine.values import (
 
 # Methods of texts that a device is asked for.
 _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
+# An attribute that is not there.
+_LACKING = Raised(None, ("AttributeError",))
 # What functools.partialmethod makes, until it is asked of an object.
 _PARTIAL_METHOD = Lib("functools.partialmethod.__call__")
 # Methods that are class methods without saying so.
@@ -110,6 +114,8 @@ class Attributes(Core):
                 return self._super_attribute(atom, name, state, frame, site)
             case Const(value=Member() as member):
                 return self._member_attribute(atom, member, name, state, frame, site)
+            case Const(value=None) if frame.tries and not hasattr(None, name):
+                return self.fail(state, frame, _LACKING)
             case Const() if name == "value":  # of an enum's member, which is its constant here
                 return [(state, (atom,))]
             case Const(value=str()):
@@ -222,6 +228,11 @@ class Attributes(Core):
             return self.library_call(call)
         if full in self.library.constants:
             return [(state, const(self.library.constants[full]))]
+        if name == "__dict__" and (names := _names_of_own(path)):
+            return [(state, (state.new(("namespace", site), Dict({each: unknown(full, each) for each in names})),))]
+        method = f"{ABSTRACT_META}.{name}"
+        if path.rpartition(".")[0] in ABSTRACT and self.library.function(method) is not None:
+            return [(state, (Bound(Lib(method), Lib(path)),))]
         return [(state, (Lib(full),))]
 
     def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
@@ -238,6 +249,10 @@ class Attributes(Core):
                 if kept is not None:
                     return self._bind_method(kept, name, ref, ref, state, frame, site)
                 base = self.library_base(ref, state)
+                if (method := self._method_of_abstract(ref, name, state)) is not None:
+                    return [(state, (Bound(Lib(method), ref),))]
+                if (held := self._own_of_class(ref, found, name, state, site)) is not None:
+                    return [(state, held)]
                 if name == "__subclasses__":
                     return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
                 spec = None if base is None else self.library.function(f"{base}.{name}")
@@ -262,7 +277,7 @@ class Attributes(Core):
                 child = self.program.child(found.module, name)
                 if child is not None:
                     return self.load(child, state, frame, site)
-                given = self._from_getattr((ref,), name, state, site, caller=frame)
+                given = self._from_getattr((ref,), name, state, site, frame)
                 return [(state, unknown("module", found.module, name))] if given is None else given
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
@@ -279,6 +294,27 @@ class Attributes(Core):
             case Closure() if name == "__module__" and (home := _name_of_module(found.address[0], state)):
                 return [(state, home)]
         return [(state, unknown("object", ref.address, name))]
+
+    def _own_of_class(self, ref: Ref, found: Class, name: str, state: State, site: Site) -> Value | None:
+        """What every class has: its order, and the names that its body binds; of an Enum, its members."""
+        if name == "__members__" and found.members:
+            members: dict[Hashable, Value] = dict(enums.named(found, state).items())
+            return (state.new(("members", site), Dict(members)),)
+        if name == "__mro__":
+            return (state.new(("order", site), Sequence("tuple", order_of(ref, self.mro(ref, state), state))),)
+        scope = state.get(found.scope)
+        if name != "__dict__" or not isinstance(scope, Scope):
+            return None
+        items: dict[Hashable, Value] = {each: unknown("class", found.qualname, each) for each in vars(_Plain)}
+        items.update((k, v) for k, v in scope.variables.items() if not k.startswith("<"))
+        return (state.new(("namespace", site), Dict(items, exact=not found.is_dataclass and not found.meta)),)
+
+    def _method_of_abstract(self, cls: Ref, name: str, state: State) -> str | None:
+        """What a class has that is abstract: it can be told which others count as one below it."""
+        path = f"{ABSTRACT_META}.{name}"
+        if self.library.function(path) is None or not is_abstract(self.mro(cls, state), self.mro, state):
+            return None
+        return path
 
     def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
         atom = only(value)
@@ -323,9 +359,14 @@ class Attributes(Core):
         getter = self.user_method(instance, "__getattr__", state)
         if getter is not None and (not isinstance(given, Dict) or given.exact):
             return self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
-        if frame.tries and given is None and all(isinstance(each, Class) for each in self.mro(instance.cls, state)):
+        if absent.is_deleted(instance.attributes, name) and given is None:
+            return self.fail(state, frame, _LACKING)
+        order = self.mro(instance.cls, state) if frame.tries and given is None else ()
+        if order and all(isinstance(each, Class) for each in order):
+            if absent.class_gives(order, name, self.library, state) is False:
+                return self.fail(state, frame, _LACKING)
             # Where a handler waits for it; what nobody saw may have set it all the same.
-            self.fail(state.clone(), frame, Raised(None, ("AttributeError",)))
+            self.fail(state.clone(), frame, _LACKING)
         return [(state, unknown("attribute", ref.address, name))]
 
     def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:
@@ -406,6 +447,8 @@ class Attributes(Core):
         if call is not None and not name.startswith("__"):
             call.receiver = ref
             return self.library_call(call)
+        if obj.type == NAMESPACE and name == "__dict__":
+            return [(state, self.attributes_of(ref, state, site))]
         if obj.type == NAMESPACE:
             return [(state, (Bound(Lib(path), _alike(ref)),))]
         if self.library.is_aside(name) and self.library.function(path) is None:
@@ -466,7 +509,7 @@ class Attributes(Core):
             if isinstance(found, Dict) and found.factory:
                 return self._item_or_new(atom, found, key, state, frame, site)
             if isinstance(found, Dict) and frame.tries and operators.lacks(found, key):
-                self.fail(state.clone(), frame, Raised(None, ("KeyError", "LookupError")))
+                return self.fail(state, frame, Raised(None, ("KeyError", "LookupError")))
             if isinstance(found, Dict) and operators.lacks(found, key):
                 failed = self._missing_part(atom, constant(key), state, frame, site)
                 if failed is not None:
@@ -481,12 +524,17 @@ class Attributes(Core):
                     read = self._tensor_data(place, "the index of a list", state, frame, site)
                     nothing = unknown("item", site, atom.address)
                     return [(after, operators.item(found, nothing) or nothing) for after, _ in read]
+                if frame.tries and _is_beyond(found, key):
+                    return self.fail(state, frame, Raised(None, ("IndexError", "LookupError")))
                 taken = part(found, key)
                 if taken is not None:
                     return [(state, (state.new(("slice", site), taken),))]
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
             if isinstance(found, Class) and found.members:
-                return [(state, enums.by_name(found, key, state) or unknown("member", site))]
+                member = enums.by_name(found, key, state)
+                if not member and isinstance(constant(key), str):
+                    return self.fail(state, frame, Raised(None, ("KeyError", "LookupError")))
+                return [(state, member or unknown("member", site))]
             if isinstance(found, Class | Closure):
                 return [(state, (atom,))]
         text = part_of_text(atom, key) if isinstance(atom, Const) else None
@@ -534,10 +582,31 @@ class Attributes(Core):
         return results
 
 
+def _is_beyond(found: Sequence, key: Value) -> bool:
+    """Whether a list that is known whole has nothing at a place."""
+    place = constant(key)
+    if found.items is None or found.open or found.kind not in ("list", "tuple") or not isinstance(place, int):
+        return False
+    return not -len(found.items) <= place < len(found.items)
+
+
 def _name_of_module(module: str, state: State) -> Value:
     """What a module is called in this process: main has another name in a fresh one."""
     found = state.get(Ref(("module", module)))
     return found.variables.get("__name__", ()) if isinstance(found, Scope) else ()
+
+
+class _Plain:
+    """A class of which nothing is said: it has what every class has."""
+
+
+@cache
+def _names_of_own(path: str) -> frozenset[str]:
+    """The names that a class of Python's own defines, one from which programs derive."""
+    module, _, name = path.rpartition(".")
+    home = {"abc": abc, "builtins": builtins, "typing": typing}.get(module)
+    found = getattr(home, name, None)
+    return frozenset(vars(found)) if isinstance(found, type) else frozenset()
 
 
 @cache

@@ -9,10 +9,11 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Arguments, Frame, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.outcome import OF_INHERITING, OF_LOADERS, Kind
+from cudalint.machine.questions import NO_GPU
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Value, only, unknown
@@ -22,6 +23,8 @@ MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
 # Whose functions print, compare and keep what they are given: Python's own, and methods that are told by their names.
 _OF_PYTHON = frozenset({*sys.stdlib_module_names, "builtins", "?", "rich"})
+# On the path that has a GPU, which is the one on which CUDA is used.
+_HAS_GPU = (NO_GPU, False)
 # What keeps a loader for somebody, by the names that such functions have.
 _KEEPING = frozenset({"register", "add", "append", "store", "put", "log", "set", "insert", "save"})
 # How deep lists and dicts are looked into for loaders.
@@ -66,8 +69,22 @@ class Callbacks(Core):
                     continue
                 # What comes of it depends on what the process did before.
                 self.consulted = True
-                if _is_marked(state.process) and not state.facts and self._is_new(found):
-                    self._calls_back(atom, found, state, frame, site)
+                if not _is_marked(state.process):
+                    _keep(atom, state, function)
+                elif not state.facts and self._is_new(found):
+                    self._calls_back(atom, found, state, frame, site, "hands over {}, which may be called later")
+        if function is not None and not only_looks and state.process.driver is not None and not state.process.forked:
+            self._comes_back_to(state, frame, site)
+
+    def _comes_back_to(self, state: State, frame: Frame, site: Site) -> None:
+        """What was handed over before CUDA was used may be called by whatever nobody knows that is called after it."""
+        kept = state.get(HANDED)
+        if not isinstance(kept, Sequence) or not all(fact == _HAS_GPU for fact in state.facts):
+            return
+        for atom in (one for value in kept.items or () for one in value):
+            found = self._callback(atom, state)
+            if found is not None and self._is_new(found):
+                self._calls_back(atom, found, state, frame, site, "may call {}, which was handed over before")
 
     def at_any_time(self, state: State, run: Callable[[], Results]) -> Results:
         """Run what may be called again by then, when the process did something else.
@@ -168,7 +185,7 @@ class Callbacks(Core):
         found = state.get(receiver) if isinstance(receiver, Ref) else None
         if not isinstance(receiver, Ref) or not isinstance(found, Instance):
             return
-        counted = _counted(closure.function.body) & found.attributes.keys()
+        counted = _counted(closure.function.body).intersection(found.attributes)
         if counted:
             unknowns = {name: unknown("count", receiver.address, name) for name in counted}
             state.store(receiver, replace(found, attributes={**found.attributes, **unknowns}))
@@ -202,12 +219,12 @@ class Callbacks(Core):
         self._steps, self._most_steps, self._begun = steps, most_steps, begun
         return results
 
-    def _calls_back(self, atom: Atom, closure: Closure, state: State, frame: Frame, site: Site) -> None:
+    def _calls_back(self, atom: Atom, closure: Closure, state: State, frame: Frame, site: Site, says: str) -> None:
         entered = set(self.record.entered)
         copy = state.clone()
         self._forget_counts(atom, closure, copy)
         label = "a lambda" if closure.function.is_lambda else f"{closure.function.name}()"
-        copy.stack = self.chain(copy, site, f"hands over {label}, which may be called later")
+        copy.stack = self.chain(copy, site, says.format(label))
         found = self._keeps_of(OF_INHERITING, (atom,), copy, frame, site)
         if not found and not _is_settled(state.process):
             self.record.entered = entered
@@ -222,6 +239,16 @@ class Callbacks(Core):
         found = [o for o in record.outcomes[before:] if o.kind in kinds and not o.unsaid]
         record.outcomes[before:] = found
         return bool(found)
+
+
+def _keep(atom: Atom, state: State, function: str | None) -> None:
+    """Remember a callback that is handed over while CUDA has not been used; where a model takes it, that says when."""
+    if function is None:
+        return
+    found = state.get(HANDED)
+    kept = found.items or () if isinstance(found, Sequence) else ()
+    if (atom,) not in kept and len(kept) < MOST_CALLBACKS:
+        state.store(HANDED, Sequence("list", (*kept, (atom,))))
 
 
 def _is_settled(process: Process) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import collecting, mappings, questions
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results
+from cudalint.machine import collecting, file_questions, mappings, questions
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
     REPLACED,
@@ -27,7 +27,7 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_NESTING
 from cudalint.machine.paths import OF_FILES
 from cudalint.machine.state import State
-from cudalint.machine.trace import Site
+from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     NONE,
     Atom,
@@ -210,6 +210,7 @@ class Calls(Core):
         told = self._told_by_method(atom, given)
         if told is not None:
             return [(state, told)]
+        file_questions.may_change(_unknown_name(atom) or "", given.args, self.library, state)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom)
         return [(state, asked or unknown("call", site, state.process.identity, len(state.facts), *plain))]
@@ -217,16 +218,18 @@ class Calls(Core):
     def _told_by_method(self, function: Atom, given: Given) -> Value | None:
         """What a method of a path, or of an open file, gives."""
         match function:
-            case Unknown(sym=(base, ".", str(name))) if name in OF_FILES:
+            case Unknown(sym=(base, ".", str(name))):
                 state, site, path = given.state, given.site, f"?.{name}"
                 call = Call(state, given.frame, site, path, {}, given.args, given.kwargs, Unknown(base), given.is_open)
-                return self._unknown_method(call)
+                told = self._unknown_method(call) if name in OF_FILES else None
+                return told or self._asked_of_file(path, Unknown(base), given)
         return None
 
     def _plain_method(self, function: Atom) -> tuple[str, ...]:
         """The name of a method of something unknown by which it gives texts, numbers or paths; empty for others."""
         name = _unknown_name(function)
-        return (name,) if name is not None and self.library.traits.has(name, "gives-texts") else ()
+        has = self.library.traits.has
+        return (name,) if name is not None and (has(name, "gives-texts") or has(name, "gives-rows")) else ()
 
     def _moved_object(self, function: Atom, state: State) -> Unknown | None:
         """The unknown object on a GPU with which a call of an unknown function computes."""
@@ -259,6 +262,12 @@ class Calls(Core):
         read = self._tensor_data(memory, path.rpartition(".")[2], state, given.frame, given.site)
         return [*unused, *((after, result) for after, _ in read)]
 
+    def _asked_of_file(self, path: str, receiver: Atom | None, given: Given) -> Value | None:
+        """What is asked of a file; None where it is not known that nothing changes what is asked."""
+        if given.kwargs or given.is_open:
+            return None
+        return file_questions.asked(path, receiver, given.args, self.library, given.state)
+
     def _call_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """Call a function of a library, or a method of one of its values."""
         ready = self.awaits_for(path, given)
@@ -271,6 +280,7 @@ class Calls(Core):
         if isinstance(replaced, Scope) and path in replaced.variables and path not in self._replacing:
             its_own = given if receiver is None else given.led_by((receiver,))
             return self._call_replacement(path, replaced.variables[path], its_own)
+        file_questions.may_change(self.library.canonical(path), args, self.library, state)
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
             self.hands_over((*args, *kwargs.values()), state, frame, site, self.library.canonical(path))
@@ -472,6 +482,8 @@ class Calls(Core):
         message: str,
         around: Around | None = None,
         sent: Value | None = None,
+        steps: Steps | None = None,
+        stepped: tuple[Ref, Generator] | None = None,
     ) -> Results:
         function = closure.function
         before = state.stack
@@ -480,6 +492,7 @@ class Calls(Core):
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
         inner.around = around
         inner.sent = sent
+        inner.steps = steps
         inner.outside = before
         raised = len(frame.raises)
         journal = collecting.begin(state, scope)
@@ -492,13 +505,16 @@ class Calls(Core):
         results: Results = [*inner.returns, *((s, NONE) for s in states)]
         for after, _ in results:
             after.stack = before
-        if inner.yields or function.is_generator:
+        if steps is not None and stepped is not None:
+            results = _stopped(*stepped, steps, results, before)
+        elif inner.yields or function.is_generator:
             element = union(inner.yields)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
         self.yielded = tuple(inner.yields)
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
-        collecting.end(results, frame.raises[raised:], journal, self.puts, whole=around is None)
+        whole = around is None and steps is None
+        collecting.end(results, frame.raises[raised:], journal, self.puts, whole=whole)
         return results if function.is_generator or inner.yields else self.joined_results(results)
 
     def bind_arguments(self, closure: Closure, given: Given) -> dict[str, Value]:
@@ -529,6 +545,16 @@ class Calls(Core):
             else:
                 variables[param.name] = unknown("param", closure.module, closure.function.ordinal, param.name)
         return variables
+
+
+def _stopped(ref: Ref, generator: Generator, steps: Steps, ended: Results, stack: Chain | None) -> Results:
+    """What a generator gives at its next ``yield``, where it stands then, and the paths on which it is over."""
+    for state, _ in ended:
+        state.store(ref, Sequence("iterator", (), ()))
+    for state, _, at in steps.left:
+        state.stack = stack
+        state.store(ref, replace(generator, waits=at))
+    return [*((state, value) for state, value, _ in steps.left), *ended]
 
 
 def _covers(outer: Arguments, inner: Arguments, state: State) -> bool:

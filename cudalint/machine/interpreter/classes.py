@@ -8,15 +8,17 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, mappings
 from cudalint.machine.classes import Order, behind, is_class, is_protocol
-from cudalint.machine.frame import Frame, Given, Results
+from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Task, Value, const, only, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Partial, Ref, Task, Value, const, only, unknown
 
+# A value that no member of an Enum has.
+_NO_MEMBER = Raised(None, ("ValueError",))
 _METACLASS = "metaclass"
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
@@ -117,6 +119,12 @@ class Classes(Core):
         atom = only(metas[0]) if metas else None
         return atom if isinstance(atom, Ref) and isinstance(state.get(atom), Class) else None
 
+    def metaclass_method(self, cls: Ref, name: str, state: State) -> Atom | None:
+        """A method of the metaclass of a class, where a user wrote it."""
+        meta = self._kind_of(cls, state)
+        found = None if meta is None else self._class_attribute(meta, name, state)
+        return None if found is None else only(found)
+
     def _form(self, cls: Ref, state: State, frame: Frame, site: Site) -> list[State]:
         """A new class goes through the ``__new__`` and ``__init__`` of its metaclass."""
         meta, found = self._kind_of(cls, state), state.get(cls)
@@ -163,13 +171,36 @@ class Classes(Core):
         """Call a user class, by way of its metaclass."""
         state, args, site = given.state, given.args, given.site
         if cls.members:
-            found = enums.by_value(cls, args[0] if args else (), state)
-            return [(after, value or unknown("member", site)) for after, value in found]
+            return self._member_of(ref, cls, given)
         meta = self._kind_of(ref, state)
         caller = None if meta is None else self._class_attribute(meta, "__call__", state)
         if caller is not None:
             return self.call_value(caller, [(ref,), *args], given.kwargs, state, given.frame, site, given.is_open)
         return self.construct(ref, cls, given)
+
+    def _member_of(self, ref: Ref, cls: Class, given: Given) -> Results:
+        """``Enum(value)``: a member; else what the class says (``_missing_``), or an exception."""
+        wanted = given.args[0] if given.args else ()
+        results: Results = []
+        for after, value in enums.by_value(cls, wanted, given.state):
+            if value or not wanted:
+                results.append((after, value or unknown("member", given.site)))
+                continue
+            hook = self._class_attribute(ref, "_missing_", after)
+            if hook is not None:
+                bound = self._bind_class_method(hook, ref, after)
+                said = self.call_value(bound, [wanted], {}, after, given.frame, given.site)
+                results.extend(r for s, made in said for r in self._missing_member(made, s, given))
+            elif enums.lacks_value(cls, self.mro(ref, after), wanted, self.library, after):
+                self.fail(after, given.frame, _NO_MEMBER)
+            else:
+                results.append((after, unknown("member", given.site)))
+        return results
+
+    def _missing_member(self, made: Value, state: State, given: Given) -> Results:
+        if made == NONE:
+            return self.fail(state, given.frame, _NO_MEMBER)
+        return [(state, made)]
 
     def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``."""

@@ -13,7 +13,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine import questions
 from cudalint.machine.caches import Made, made
 from cudalint.machine.classes import Order, Orders
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Generator, Instance
 from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord, Purpose
 from cudalint.machine.interpreter.hooks import Hooks
@@ -431,6 +431,30 @@ class Core(Hooks, ABC):
         """
 
     @abstractmethod
+    def step_of(self, ref: Ref, generator: Generator, state: State, frame: Frame, sent: Value, steps: Steps) -> Results:
+        """Run a generator up to its next ``yield``."""
+
+    @abstractmethod
+    def resumed(self, node: ir.Stmt, state: State, frame: Frame, at: int) -> list[State]:
+        """Run a statement from a ``yield`` within it."""
+
+    @abstractmethod
+    def keep_rest(
+        self, node: ir.For, waiting: list[Value], last: Value, more: bool, states: list[State], frame: Frame
+    ) -> None:
+        """Remember which rounds of a loop are still to come, where a generator may stand within one."""
+
+    @abstractmethod
+    def keep_manager(self, node: ir.With, position: int, manager: Value, state: State, frame: Frame) -> None:
+        """Remember what a ``with`` statement entered, where a generator may stand within it."""
+
+    @abstractmethod
+    def _rounds(
+        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+    ) -> list[State]:
+        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise."""
+
+    @abstractmethod
     def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
         """The paths on which the generators among some values have run to their end."""
 
@@ -523,6 +547,14 @@ class Core(Hooks, ABC):
         """Call each alternative of a value; ``Given`` says what the arguments mean."""
 
     @abstractmethod
+    def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del owner[key]``."""
+
+    @abstractmethod
+    def delete_attribute(self, owner: Value, attr: str, state: State) -> None:
+        """``del owner.attr``."""
+
+    @abstractmethod
     def special(
         self, value: Value, names: tuple[str, ...], args: list[Value], state: State, frame: Frame, site: Site
     ) -> Results | None:
@@ -602,6 +634,8 @@ class Core(Hooks, ABC):
         message: str,
         around: Around | None = None,
         sent: Value | None = None,
+        steps: Steps | None = None,
+        stepped: tuple[Ref, Generator] | None = None,
     ) -> Results:
         """Run the body of a function whose parameters are bound in ``scope``."""
 
@@ -640,6 +674,10 @@ class Core(Hooks, ABC):
         """The metaclass of a class, where a user wrote one."""
 
     @abstractmethod
+    def metaclass_method(self, cls: Ref, name: str, state: State) -> Atom | None:
+        """A method of the metaclass of a class, where a user wrote it."""
+
+    @abstractmethod
     def _row_of(self, instance: Instance, state: State) -> tuple[Value, ...] | None:
         """The fields of a record that is a tuple as well."""
 
@@ -648,6 +686,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def load(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         """Import a module of the project: its packages first, its top level once per process."""
+
+    @abstractmethod
+    def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
+        """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""
 
     @abstractmethod
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
@@ -671,9 +713,17 @@ class Core(Hooks, ABC):
 
     @abstractmethod
     def _from_getattr(
-        self, module: Value, name: str, state: State, site: Site, depth: int = 0, caller: Frame | None = None
+        self, module: Value, name: str, state: State, site: Site, frame: Frame, depth: int = 0
     ) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none."""
+
+    @abstractmethod
+    def has_no_name(self, home: str, name: str) -> bool:
+        """Whether a module of the program certainly has no such name."""
+
+    @abstractmethod
+    def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
+        """What an attribute of a class is for the class itself."""
 
     # -- libraries -------------------------------------------------------------------------------
 

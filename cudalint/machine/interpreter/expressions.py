@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import operators
-from cudalint.machine.frame import Frame, Results
+from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
@@ -273,6 +273,8 @@ class Expressions(Core):
         own = self.operate(op, left, right, state, frame, site)
         if own is not None:
             return own
+        if frame.tries and op in ("/", "//", "%") and _is_zero(right) and isinstance(constant(left), int | float):
+            return self.fail(state, frame, Raised(None, ("ZeroDivisionError", "ArithmeticError")))
         tensor = _tensor_of(left) or _tensor_of(right)
         if tensor is None:
             return [(state, self._combine(op, left, right, state, frame, ordinal))]
@@ -406,6 +408,11 @@ class Expressions(Core):
             bounds = tuple(() if bound is None else next(rest) for bound in node.bounds)
             results.append((after, as_slice(bounds, unknown("opaque", frame.module, node.ordinal))))
         return results
+
+
+def _is_zero(value: Value) -> bool:
+    number = constant(value)
+    return isinstance(number, int | float) and number == 0
 
 
 def _tensor_of(value: Value) -> Tensor | None:

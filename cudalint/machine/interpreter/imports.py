@@ -19,6 +19,8 @@ from cudalint.machine.trace import Site, TraceStep
 from cudalint.machine.values import Atom, Deferred, Lib, Ref, Value, const, constant, holds_deferred, only, unknown
 
 REEXPORTS = 10
+# A name that a module does not give.
+_NO_IMPORT = Raised(None, ("ImportError",))
 # What can give a module names that its text does not hold.
 _MAKING_NAMES = ("__getattr__", "globals", "locals", "vars", "setattr", "exec", "modules", "__dict__")
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
@@ -118,9 +120,13 @@ class Imports(Core):
     ) -> list[State]:
         """Names of a module whose import does nothing by itself: it runs when one of them is used."""
         states = self.act(home, state, frame, node.ordinal)
-        if frame.guards_import and any(self._has_no(home, name) for name, _ in names):
-            frame.raises.extend((current, Raised(None, ("ImportError",))) for current in states)
+        if frame.guards_import and any(self.has_no_name(home, name) for name, _ in names):
+            frame.raises.extend((current, _NO_IMPORT) for current in states)
             return []
+        if frame.guards_import and self._makes_names(home):
+            site = Site(frame.module, node.ordinal)
+            for name, _ in names:
+                states = [s for c in states for s in self._that_gives(home, name, c, frame, site)]
         for name, _ in names:
             child = self.program.child(home, name)
             if child is not None:
@@ -129,7 +135,32 @@ class Imports(Core):
             self._bind_names(node, home, current, frame)
         return states
 
-    def _has_no(self, home: str, name: str) -> bool:
+    def _makes_names(self, home: str) -> bool:
+        """Whether a module of the program says by a function of its own which names it has."""
+        module = self.program.module(home)
+        return module is not None and walk.mentions(module, {"__getattr__"})
+
+    def _that_gives(self, home: str, name: str, state: State, frame: Frame, site: Site) -> list[State]:
+        """The paths on which a module gives a name that it may make; on others the import fails."""
+        loaded = self.load(home, state, frame, site)
+        if self.program.child(home, name) is not None:
+            return [after for after, _ in loaded]
+        given, lacking = self.attempt(
+            "AttributeError",
+            lambda: [r for s, module in loaded for r in self._given_by(module, name, s, site, frame)],
+            frame,
+        )
+        frame.raises.extend((after, _NO_IMPORT) for after in lacking)
+        return [after for after, _ in given]
+
+    def _given_by(self, module: Value, name: str, state: State, site: Site, frame: Frame) -> Results:
+        """What a module has under a name, or makes for it."""
+        if (found := self._member(module, name, state)) is not None:
+            return [(state, found)]
+        given = self._from_getattr(module, name, state, site, frame)
+        return [(state, unknown("import", name))] if given is None else given
+
+    def has_no_name(self, home: str, name: str) -> bool:
         """Whether a module of the program certainly has no such name: nothing in it mentions that, or makes names.
 
         In a package, the name may be that of a compiled module.
@@ -199,7 +230,7 @@ class Imports(Core):
             if found is not None:
                 result.extend(self.resolve_deferred(found, current, frame, depth + 1))
                 continue
-            given = self._from_getattr(module, atom.name, current, atom.site, depth)
+            given = self._from_getattr(module, atom.name, current, atom.site, frame, depth)
             result.extend([(current, unknown("import", atom.module, atom.name))] if given is None else given)
         return result
 
@@ -209,7 +240,7 @@ class Imports(Core):
         return found.variables.get(name) if isinstance(found, Scope) else None
 
     def _from_getattr(
-        self, module: Value, name: str, state: State, site: Site, depth: int = 0, caller: Frame | None = None
+        self, module: Value, name: str, state: State, site: Site, frame: Frame, depth: int = 0
     ) -> Results | None:
         """What a module's own ``__getattr__`` gives for a name; None where it has none.
 
@@ -224,12 +255,8 @@ class Imports(Core):
         getter = found.variables.get("__getattr__") if isinstance(found, Scope) else None
         if getter is None or not isinstance(atom, Ref) or not isinstance(found, Scope):
             return None
-        frame = Frame(atom, found.module, tries=0 if caller is None else caller.tries)
-        results = self.call_value(getter, [const(name)], {}, state, frame, site)
-        if caller is not None:
-            # That there is no such name, who asks for it may wait for.
-            caller.raises += frame.raises
-        return results
+        inside = Frame(atom, found.module, raises=frame.raises, tries=frame.tries)
+        return self.call_value(getter, [const(name)], {}, state, inside, site)
 
     def _promised(self, module: str, name: str, site: Site) -> Deferred | None:
         """The name of another module of the program that a module imports for type checkers only."""

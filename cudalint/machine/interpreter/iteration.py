@@ -8,9 +8,9 @@ from itertools import zip_longest
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine import enums, mappings, questions, turns
+from cudalint.machine import enums, file_questions, mappings, questions, turns
 from cudalint.machine.assumptions import Facts
-from cudalint.machine.frame import Around, Call, Frame, Raised, Results
+from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -106,6 +106,8 @@ class Iteration(Core):
             if i and len(rounds) > len(few) and (len(states) > 1 or self.steps - begun > i * MOST_OF_ROUND):
                 waiting = [union(waiting)]
             value = waiting.pop(0)
+            if frame.steps is not None:
+                self.keep_rest(node, waiting, value, some or self.goes_on(iterable, few, state), states, frame)
             ready: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
@@ -162,6 +164,8 @@ class Iteration(Core):
             for current in states:
                 current.second_round = was_second or i > 0
                 self.begins_round(current)
+                if i > 0:
+                    file_questions.has_waited(current)
                 yes, no = self.branch(node.test, current, frame)
                 decided = decided and not (yes and no)
                 entering.extend(yes)
@@ -197,8 +201,18 @@ class Iteration(Core):
             current.second_round = was_second
         return self.joined([*after, *left])
 
+    def _empty(self, test: ir.Expr, state: State, frame: Frame) -> None:
+        """A list is empty where a loop ends that goes on as long as there is something in it."""
+        for after, value in self.eval(test, state, frame):
+            atom = only(value)
+            found = after.get(atom) if isinstance(atom, Ref) else None
+            if after is state and isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind != "iterator":
+                state.store(atom, Sequence(found.kind, ()))
+
     def _left_by(self, test: ir.Expr, state: State, frame: Frame) -> list[State]:
         """How a path leaves a loop after its rounds: where it matters why, by its test."""
+        if isinstance(test, ir.Name | ir.Attr):
+            self._empty(test, state, frame)
         if not state.process.pending:
             return [state]
         yes, no = self.branch(test, state, frame)
@@ -233,7 +247,8 @@ class Iteration(Core):
         closure = state.get(generator.closure)
         if not isinstance(closure, Closure):
             return [(state, unknown("generator", generator.site))]
-        if sent is None and around is None and _receives(closure.function.body):
+        begun = None if generator.waits is None else Steps(generator.waits, stops=False)
+        if sent is None and around is None and begun is None and _receives(closure.function.body):
             # It waits for what it is sent, and begins anew with that.
             state.store(_waiting(ref), self.afresh(generator, state))
         state.store(ref, Sequence("iterator", None, ()))
@@ -244,13 +259,28 @@ class Iteration(Core):
         name = closure.function.name
         message = f"runs the generator {name}()" if around is None else f"enters {name}()"
         message = f"awaits {name}()" if closure.function.is_async and not closure.function.is_generator else message
-        results = self._run_body(closure, generator.scope, args, state, frame, generator.site, message, around, sent)
+        results = self._run_body(
+            closure, generator.scope, args, state, frame, generator.site, message, around, sent, begun
+        )
         rows = self.yielded if around is None and len(results) == 1 and _yields_in_order(closure.function.body) else ()
         for after, element in results:
             # More alternatives than a value keeps are gone with the call.
             is_row = len(rows) > 1 and all(set(row) <= set(element) for row in rows)
             after.store(ref, Sequence("iterator", rows if is_row else None, element, is_row))
         return results
+
+    def step_of(self, ref: Ref, generator: Generator, state: State, frame: Frame, sent: Value, steps: Steps) -> Results:
+        """Run a generator up to its next ``yield``."""
+        closure, found = state.get(generator.closure), state.get(generator.scope)
+        if not isinstance(closure, Closure):
+            return [(state, unknown("generator", generator.site))]
+        args: list[Value] = []
+        if isinstance(found, Scope) and closure.owner is not None and closure.function.params:
+            args = [found.variables.get(closure.function.params[0].name, ())]
+        message = f"runs the generator {closure.function.name}()"
+        site, scope = generator.site, generator.scope
+        stepped = ref, generator
+        return self._run_body(closure, scope, args, state, frame, site, message, None, sent, steps, stepped)
 
     def exhausted(self, values: Iterable[Value], state: State, frame: Frame) -> list[State]:
         """The paths on which the generators among some values have run to their end."""
@@ -564,6 +594,12 @@ class Iteration(Core):
     def _yield(self, node: ir.Yield, state: State, frame: Frame) -> Results:
         if node.value is None and frame.around is not None:
             return self._around(node, frame.around, NONE, state, frame)
+        if frame.steps is not None and frame.steps.at == node.ordinal:
+            return self._goes_on_at(frame.steps, node, state, frame)
+        if frame.steps is not None and frame.steps.stops:
+            given = [(state, NONE)] if node.value is None else self.eval(node.value, state, frame)
+            frame.steps.left.extend((after, value, node.ordinal) for after, value in given)
+            return []
         received = frame.sent or unknown("sent", frame.module, node.ordinal)
         if node.value is None:
             frame.yields.append(NONE)
@@ -578,6 +614,14 @@ class Iteration(Core):
             else:
                 frame.yields.append(value)
         return [(s, received) for s, _ in results]
+
+    def _goes_on_at(self, steps: Steps, node: ir.Yield, state: State, frame: Frame) -> Results:
+        """A generator goes on, or ends, at the ``yield`` where it stands."""
+        steps.at = None
+        if steps.closes:
+            frame.returns.append((state, NONE))
+            return []
+        return [(state, frame.sent or unknown("sent", frame.module, node.ordinal))]
 
     def _around(self, node: ir.Yield, body: Around, value: Value, state: State, frame: Frame) -> Results:
         """The place where a context manager lets the body of its ``with`` statement run; a second round does not."""

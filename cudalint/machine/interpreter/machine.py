@@ -27,6 +27,7 @@ from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.operations import Operations
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.statements import Statements
+from cudalint.machine.interpreter.stepping import Stepping
 from cudalint.machine.interpreter.unwinding import Unwinding
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -40,6 +41,7 @@ class Machine(
     Conditions,
     Unwinding,
     Iteration,
+    Stepping,
     Lateness,
     Expressions,
     Operations,

@@ -6,9 +6,10 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
+from cudalint.ir.yields import from_yield
 from cudalint.machine import operators
 from cudalint.machine.assumptions import Asking
-from cudalint.machine.frame import Frame
+from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -18,6 +19,8 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Value, unknown
 
+# What ``assert`` raises.
+_REFUSED = Raised(None, ("AssertionError",))
 LAZY_ANNOTATIONS = (3, 14)
 
 
@@ -27,10 +30,14 @@ class Statements(Core):
 
     def block(self, body: Iterable[ir.Stmt], states: list[State], frame: Frame) -> list[State]:
         """Run statements on every state; what leaves early is gathered in the frame."""
-        for statement in body:
+        steps = frame.steps
+        for statement in body if steps is None or steps.at is None else from_yield(body, steps.at):
             following: list[State] = []
             for state in states:
-                following.extend(self.statement(statement, state, frame))
+                if steps is not None and steps.at is not None:
+                    following.extend(self.resumed(statement, state, frame, steps.at))
+                else:
+                    following.extend(self.statement(statement, state, frame))
             states = self.joined(following)
             if not states:
                 break
@@ -100,6 +107,8 @@ class Statements(Core):
         yes, no = self.branch(node.test, state, frame)
         if self.parents:
             no = self._refused(node.test, no, frame, as_none=False)
+        if frame.tries:
+            frame.raises.extend((failed, _REFUSED) for failed in no)
         if not frame.tries:
             self.record.refused.extend(failed.facts for failed in no)
             asked.update({question: replace(asked[question], required=True) for question in tuple(asked)[known:]})

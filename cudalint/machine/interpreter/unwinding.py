@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -52,12 +52,14 @@ class Unwinding(Core):
 
     def _try(self, node: ir.Try, state: State, frame: Frame) -> list[State]:
         outer, returned = frame.raises, len(frame.returns)
+        left = len(outer), len(frame.breaks), len(frame.continues)
         frame.raises = []
         guarded = frame.guards_import
         frame.guards_import = guarded or any(_catches_import(handler.type) for handler in node.handlers)
-        frame.tries += 1 if node.handlers else 0
+        waits = 1 if node.handlers or any(map(_leaves, node.final)) else 0
+        frame.tries += waits
         after = self.block(node.body, [state], frame)
-        frame.tries -= 1 if node.handlers else 0
+        frame.tries -= waits
         frame.guards_import = guarded
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
@@ -66,7 +68,21 @@ class Unwinding(Core):
         after = self.joined(after)
         if not node.final:
             return after
+        self._finally_beside(node.final, left, frame)
         return self._finally(node.final, after, returned, frame)
+
+    def _finally_beside(self, final: tuple[ir.Stmt, ...], left: tuple[int, int, int], frame: Frame) -> None:
+        """What runs where a statement is left by an exception that the program raises, by ``break`` or ``continue``."""
+        raises, breaks, continues = left
+        leaving, frame.raises[raises:] = frame.raises[raises:], []
+        for state, exception in self._joined_raises(leaving):
+            # A failure of a worker, or of this process with CUDA, was told where it came.
+            is_plain = exception.outcome is None and exception.launch is None and exception.missing is None
+            after = self.block(final, [state], frame) if is_plain else [state]
+            frame.raises.extend((s, exception) for s in after)
+        for ways, begin in ((frame.breaks, breaks), (frame.continues, continues)):
+            others, ways[begin:] = ways[begin:], []
+            ways.extend(self.block(final, others, frame) if others else [])
 
     def _handle(self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame) -> list[State]:
         catching = [handler for handler in handlers if self._catches(handler, raised, state, frame)]
@@ -100,6 +116,22 @@ class Unwinding(Core):
             self._outlives(raised)
         return after
 
+    def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
+        """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""
+        outer, frame.raises = frame.raises, []
+        frame.tries += 1
+        given = run()
+        frame.tries -= 1
+        raised, frame.raises = frame.raises, outer
+        caught: list[State] = []
+        for state, exception in self._joined_raises(raised):
+            if name not in exception.names or exception.hidden:
+                frame.raises.append((state, exception))
+            else:
+                self._swallow(exception)
+                caught.append(state)
+        return given, caught
+
     def _joined_raises(self, raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
         """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
         if len(raised) < 2:
@@ -113,7 +145,8 @@ class Unwinding(Core):
     def _catches(self, handler: ir.Handler, raised: Raised, state: State, frame: Frame) -> bool:
         if handler.type is None or raised.hidden:
             return True
-        names = {"Exception", "BaseException", *raised.names}
+        names = {"BaseException", *raised.names}
+        names |= set() if _is_no_exception(raised.names) else {"Exception"}
         kinds = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
         if any(spelled(kind) in names for kind in kinds):
             return True
@@ -159,7 +192,9 @@ class Unwinding(Core):
             site = Site(frame.module, expr.ordinal)
             atom = only(manager)
             found = current.get(atom) if isinstance(atom, Ref) else None
-            if isinstance(atom, Ref) and isinstance(found, Generator):
+            if frame.steps is not None:
+                self.keep_manager(node, position, manager, current, frame)
+            if isinstance(atom, Ref) and isinstance(found, Generator) and frame.steps is None:
                 result.extend(self._around_body(node, position, atom, found, current, frame))
                 continue
             if isinstance(found, LibraryObject) and (SUPPRESSED in found.fields or EXPECTED in found.fields):
@@ -351,6 +386,13 @@ class Unwinding(Core):
         return value is not None and not any(True for _ in self._with_bases(value, state))
 
 
+def _is_no_exception(names: tuple[str, ...]) -> bool:
+    """Whether something that is raised ends a program on purpose: ``except Exception`` lets it through."""
+    known = [getattr(builtins, name, None) for name in names]
+    kinds = [kind for kind in known if isinstance(kind, type) and issubclass(kind, BaseException)]
+    return bool(kinds) and not any(issubclass(kind, Exception) for kind in kinds)
+
+
 def _called(node: ir.Expr) -> ir.Expr:
     return _called(node.func) if isinstance(node, ir.Call) else node
 
@@ -375,6 +417,13 @@ def _gives(statement: ir.Stmt) -> bool:
         given = statement.value
         return given is not None and not (isinstance(given, ir.Const) and not given.value)
     return any(map(_gives, inner_statements(statement)))
+
+
+def _leaves(statement: ir.Stmt) -> bool:
+    """Whether a statement may leave what it stands in: a ``finally`` with one ends an exception."""
+    if isinstance(statement, ir.Return | ir.Break | ir.Continue):
+        return True
+    return any(map(_leaves, inner_statements(statement)))
 
 
 def _exits(frame: Frame) -> int:

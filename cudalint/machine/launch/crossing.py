@@ -9,7 +9,20 @@ from enum import Enum
 from cudalint.machine.classes import defines, lineage
 from cudalint.machine.frame import Frame
 from cudalint.machine.gpu_memory import placed_tensor
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    BY_PATH,
+    ENTERED,
+    REDUCERS,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
@@ -17,6 +30,7 @@ from cudalint.machine.values import (
     Atom,
     Bound,
     Const,
+    Lib,
     Member,
     Partial,
     Ref,
@@ -190,8 +204,36 @@ def _inside_object(ref: Ref, state: State, pickler: Pickler) -> list[Value]:
 
 
 def pickles_itself(instance: Instance, state: State) -> bool:
-    """Whether a class says itself what is pickled."""
-    return any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
+    """Whether a class says itself what is pickled, or a function that was registered for it."""
+    return has_reducer(instance.cls, state) or any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
+
+
+def has_reducer(kind: Ref | str, state: State) -> bool:
+    """Whether a function was registered (``copyreg.pickle``) by which objects of a class are pickled."""
+    found = state.get(REDUCERS)
+    return isinstance(found, Dict) and kind in found.items
+
+
+def register_reducer(kinds: Value, function: Value, state: State) -> None:
+    """From now on, this process pickles the objects of a class by a function."""
+    found = state.get(REDUCERS)
+    known = found.items if isinstance(found, Dict) else {}
+    made: dict[Hashable, Value] = {k: function for atom in kinds if (k := _kind_of(atom)) is not None}
+    state.store(REDUCERS, Dict({**known, **made}))
+
+
+def _kind_of(atom: Atom) -> Ref | str | None:
+    """A class of the program, or the name of a library's, also as the type of what that gives."""
+    match atom:
+        case Ref():
+            return atom
+        case Lib(path=path):
+            return path
+        case Unknown(sym=("type", (Unknown(sym=("call", _, _, _, str(path), *_)),))):
+            return path
+        case Unknown(sym=("type", Unknown(sym=("call", _, _, _, str(path), *_)))):
+            return path
+    return None
 
 
 def captured(closure: Closure, state: State, pickler: Pickler = Pickler.GLOBALS) -> list[Value]:
@@ -243,7 +285,8 @@ class Transfer:
     """Copies values into the state of another process.
 
     Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
-    ``lost`` names what could not be found there; where ``copied``, no GPU memory is shared.
+    ``lost`` names what could not be found there, ``unfound`` what is of a module that is not found there; where
+    ``copied``, no GPU memory is shared.
     """
 
     machine: Machine
@@ -253,6 +296,7 @@ class Transfer:
     owner: tuple[str, ...]
     memo: dict[Hashable, Ref] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
+    unfound: list[str] = field(default_factory=list)
     copied: bool = False
 
     def value(self, value: Value) -> Value:
@@ -409,6 +453,8 @@ class Transfer:
 
     def _function(self, ref: Ref, closure: Closure) -> Atom:
         if not self._goes_by_value(closure.module):
+            if self.pickler is Pickler.NAMES and (module := self._left_behind(closure.address[0])) is not None:
+                self.unfound.append(f"{closure.address[1]} of the module {module}")
             found = self._by_name(*closure.address)
             if found is not None:
                 return found
@@ -424,6 +470,18 @@ class Transfer:
         # What a manager around it does is left out: one that is made of a generator does not travel by value.
         self.target.store(made, replace(closure, scope=scope, defaults=defaults, owner=owner, managed=(), own=kept))
         return made
+
+    def _left_behind(self, home: str) -> str | None:
+        """The name of a module that was imported by its path, and that only the sending process has under that name.
+
+        What has the name of its file may lie where modules are looked for.
+        """
+        known, theirs = (state.get(BY_PATH) for state in (self.source, self.target))
+        name = only(known.items.get(home, ())) if isinstance(known, Dict) else None
+        has = isinstance(theirs, Dict) and (ENTERED, home) in theirs.items
+        if has or not isinstance(name, Const) or str(name.value).rpartition(".")[2] == home.rpartition(".")[2]:
+            return None
+        return str(name.value)
 
     def _as_function(self, found: LibraryObject) -> Atom | None:
         """What has taken a function's place goes by its name: ``@singledispatch``, with all that is registered."""

@@ -43,6 +43,8 @@ _TIED = (
     "multiprocessing.Pool", "multiprocessing.pool.ThreadPool", "concurrent.futures.", "threading.Thread",
     "multiprocessing.Manager", "multiprocessing.managers.BaseManager", "multiprocessing.current_process",
 )  # fmt: skip
+# Their state is a tensor that nothing holds any more when a fresh process asks for it.
+_LET_GO = ("torch.Generator",)
 # Objects of a process that stand under a name of a library, where others have functions and classes.
 _OF_PROCESS = frozenset(
     {"sys.stdin", "sys.stdout", "sys.stderr", "sys.__stdin__", "sys.__stdout__", "sys.__stderr__", "os.environ"}
@@ -168,7 +170,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
         case LibraryObject(fields=fields) if PICKLED in fields:
             return []
         case LibraryObject(type=kind, fields=fields):
-            if _is_tied(found) or not kind.startswith(_PICKLING) or fields.get("<pickle>") == (Const("never"),):
+            never = kind in _LET_GO or fields.get("<pickle>") == (Const("never"),)
+            if never or _is_tied(found) or not kind.startswith(_PICKLING):
                 return _tied(found)
             if "<lock>" in fields or "<channel>" in fields:
                 # What was received through it stays where it is.

@@ -7,7 +7,19 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    BY_PATH,
+    ENTERED,
+    NAMESPACE,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import LIVES_ON
 from cudalint.machine.launch.crossing import (
@@ -16,6 +28,7 @@ from cudalint.machine.launch.crossing import (
     Pickler,
     as_called,
     carried,
+    has_reducer,
     pickles_itself,
     visited,
     what_runs,
@@ -25,7 +38,21 @@ from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
-from cudalint.machine.values import TRUE, Atom, Bound, Lib, Partial, Ref, Task, Unknown, Value, const, only, strings
+from cudalint.machine.values import (
+    TRUE,
+    Atom,
+    Bound,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Task,
+    Unknown,
+    Value,
+    const,
+    only,
+    strings,
+)
 
 # How deep objects within the object that is called are looked into.
 _DEEPEST = 3
@@ -134,7 +161,7 @@ def _of_its_process(machine: Machine, atom: Atom, found: Object | None, state: S
             kinds = [kind]
         case _, Instance(cls=cls) if not pickles_itself(found, state):
             kinds = [base for base in machine.mro(cls, state) if isinstance(base, str)]
-    kept = (kind for kind in kinds if kind not in _SENT and _stays(machine, kind))
+    kept = (k for k in kinds if k not in _SENT and _stays(machine, k) and not has_reducer(k, state))
     return next((f"an object of {kind}" for kind in kept), None)
 
 
@@ -260,6 +287,13 @@ def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, n
     return _lost(machine, state, start, launch, f"{name}, which only the main guard defines")
 
 
+def module_error(machine: Machine, state: State, start: Start, launch: Launch, what: str) -> Outcome | None:
+    """What goes by its name to a child that has no module of that name: it was imported by its path."""
+    if machine.options.assumed or machine.options.in_test or machine.record.cut is not None:
+        return None
+    return _lost(machine, state, start, launch, f"{what}, which was imported by its path,", how=launch.failure)
+
+
 def _local(qualname: str) -> str:
     return "a lambda" if "<lambda>" in qualname else f"the local function {qualname.rpartition('.')[2]}"
 
@@ -313,6 +347,8 @@ def _unpicklable(target: Atom, state: State, depth: int = 0) -> str | None:
             return _unpicklable(function, state, depth) or _unpicklable(receiver, state, depth)
         case _, Closure() if "<" in found.address[1]:
             return _local(found.address[1])
+        case _, Closure() if (name := _only_by_path(found, state)) is not None:
+            return f"{found.address[1]} (nothing is imported as {name}: its file was, by its path)"
         case _, Closure() if target not in _under_its_name(found, state, target):
             return f"{found.address[1]} (its name is bound to another object)"
         case _, Instance(attributes=attributes) if depth < _DEEPEST and not pickles_itself(found, state):
@@ -320,6 +356,15 @@ def _unpicklable(target: Atom, state: State, depth: int = 0) -> str | None:
             names = (_unpicklable(atom, state, depth + 1) for atom in held if atom is not None)
             return next((name for name in names if name is not None), None)
     return None
+
+
+def _only_by_path(closure: Closure, state: State) -> str | None:
+    """The name of the module of a function, where nothing finds that module under it: it was imported by its path."""
+    known, home = state.get(BY_PATH), closure.address[0]
+    if not isinstance(known, Dict) or home not in known.items or (ENTERED, home) in known.items:
+        return None
+    name = only(known.items[home])
+    return str(name.value) if isinstance(name, Const) else None
 
 
 def _under_its_name(closure: Closure, state: State, function: Atom) -> Value:

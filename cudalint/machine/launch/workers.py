@@ -16,7 +16,7 @@ from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
 from cudalint.machine.launch.pickling import function_sites, is_plain, refused, runs_code, unproven
-from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, nameless_error
+from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, module_error, nameless_error
 from cudalint.machine.launch.sharing import check_gpu_sharing
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -107,6 +107,10 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             first = _sent(first, transfer)
         if transfer.lost and way.method != "fork":
             lost = lookup_error(machine, state, start, launch, transfer.lost[0])
+            if lost is not None:
+                return Ended(lost, [])
+        if transfer.unfound and fresh:
+            lost = module_error(machine, state, start, launch, transfer.unfound[0])
             if lost is not None:
                 return Ended(lost, [])
         if fresh and start.copies:

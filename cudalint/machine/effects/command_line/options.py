@@ -7,8 +7,9 @@ from dataclasses import replace
 from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import MADE_OPTION, NAMESPACE, LibraryObject, Sequence
+from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.slices import is_rest
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
@@ -27,6 +28,8 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# Before the name of an option: how it is spelled.
+_SPELLED = "<spelled> "
 _FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
@@ -105,8 +108,16 @@ def add_argument(machine: Machine, call: Call) -> Results:
         elif default is not None and default != NONE:
             value = _listed(machine, call, default, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
-        call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **made}))
+        spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
+        call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
     return [(call.state, NONE)]
+
+
+def _as_spelled(call: Call, names: list[str]) -> str:
+    """How an option is spelled, behind what its words become: text, a number, or what is not known."""
+    kinds = {NONE: "text", (Lib("builtins.str"),): "text", (Lib("builtins.int"),): "int"}
+    plain = call.kwargs.get("action", NONE) in (NONE, const("store")) and "nargs" not in call.kwargs
+    return " ".join([kinds.get(call.kwargs.get("type", NONE), "other") if plain else "other", *names])
 
 
 def _is_file(machine: Machine, kind: Value) -> bool:
@@ -185,6 +196,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     if isinstance(found, LibraryObject):
         words = _words(machine, call)
         fields = {k[2:]: _parsed_as(v, words) for k, v in found.fields.items() if k.startswith("--")}
+        fields |= _given_among(machine, call, found.fields)
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
     given = call.get("namespace")
     if given is not None and given != NONE:
@@ -198,6 +210,72 @@ def _words(machine: Machine, call: Call) -> list[str] | None:
     items = machine.exact_items(call.get("args") or (), call.state)
     words = None if items is None else [constant(item) for item in items]
     return None if words is None or not all(isinstance(word, str) for word in words) else [str(word) for word in words]
+
+
+def argv(machine: Machine, call: Call) -> Results:
+    """``sys.argv.append(word)``, ``sys.argv = [...]``, ``sys.argv[1:] = [...]``: words that no user wrote."""
+    state, (how, given) = call.state, (call.path.rpartition(".")[2], call.args[-1] if call.args else NONE)
+    before = state.get(ARGV)
+    known = before if isinstance(before, Sequence) else Sequence("list", (), open=True)
+    several = machine.exact_items(given, state)
+    match how:
+        case "append" | "insert":
+            made = replace(known, items=(*(known.items or ()), given))
+        case "extend" | "__iadd__" if several is not None:
+            made = replace(known, items=(*(known.items or ()), *several))
+        case "__set__" if several is not None:
+            made = Sequence("list", tuple(several[1:]))
+        case "__setitem__" if several is not None and is_rest(call.args[0]):
+            made = Sequence("list", tuple(several))
+        case _:
+            made = Sequence("list", (), unknown("word", call.site), open=True)
+    state.store(ARGV, made)
+    return [(state, NONE)]
+
+
+def _given_among(machine: Machine, call: Call, fields: dict[str, Value]) -> dict[str, Value]:
+    """The options that are among words which the program itself put there; all, where it is not known which."""
+    given = call.get("args")
+    own = given is None or given == NONE or _is_argv(given)
+    words = call.state.get(ARGV) if own else call.state.get(ref) if isinstance(ref := only(given or ()), Ref) else None
+    if not isinstance(words, Sequence) or words.items is None:
+        return {}
+    found: dict[str, Value] = {}
+    for name, spelled in fields.items():
+        if not name.startswith(_SPELLED):
+            continue
+        kind, *names = str(constant(spelled)).split()
+        value = _value_among(kind, names, list(words.items), call)
+        if words.element and value is None:
+            value = unknown("option", call.site, name)
+        if value is not None:
+            found[name.removeprefix(_SPELLED)] = value
+    return found
+
+
+def _is_argv(value: Value) -> bool:
+    match only(value):
+        case Unknown(sym=(Lib(path="sys.argv"), "[]", *_)) | Lib(path="sys.argv"):
+            return True
+    return False
+
+
+def _value_among(kind: str, names: list[str], words: list[Value], call: Call) -> Value | None:
+    """What an option is by the last of some words that spell it; None where none does."""
+    found: Value | None = None
+    for i, word in enumerate(words):
+        text = constant(word)
+        name, is_set, rest = text.partition("=") if isinstance(text, str) else ("", "", "")
+        if name in names and name.startswith("-"):
+            value = const(rest) if is_set else words[i + 1] if i + 1 < len(words) else ()
+            found = value if kind == "text" and value else _number(value) if kind == "int" else None
+            found = found or unknown("option", call.site, name)
+    return found
+
+
+def _number(value: Value) -> Value:
+    text = constant(value)
+    return const(int(text)) if isinstance(text, str) and text.lstrip("-").isdecimal() else ()
 
 
 def _parsed_as(value: Value, words: list[str] | None) -> Value:

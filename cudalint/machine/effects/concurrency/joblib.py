@@ -80,9 +80,11 @@ def parallel_backend_exit(machine: Machine, call: Call) -> Results:
 
 
 def delayed(machine: Machine, call: Call) -> Results:
-    """``delayed(f)``."""
+    """``delayed(f)``, for what its model names; with options alone it is a decorator that is still to be applied."""
+    if not call.args and call.kwargs:
+        return [(call.state, (Lib(call.path),))]
     function = call.args[0] if call.args else ()
-    return [(call.state, (Partial((Lib("joblib.task"),), (function,), ()),))]
+    return [(call.state, (Partial((Lib(call.text("type", "joblib.task")),), (function,), ()),))]
 
 
 def joblib_task(machine: Machine, call: Call) -> Results:

@@ -18,6 +18,7 @@ from cudalint.machine.effects.receivers import (
     pickler_of,
     starter,
 )
+from cudalint.machine.effects.stdlib import settings
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -233,6 +234,7 @@ def fresh_process(machine: Machine, call: Call) -> Results:
     What ``preexec_fn`` names runs in the forked child, before that becomes the program.
     """
     state = call.state
+    settings.may_write_by(machine, call)
     if not _runs_without_gpu(machine, call):
         workers.forget_late_variable(machine, state)
     noting.note_program(machine, state, call.path, call.site)

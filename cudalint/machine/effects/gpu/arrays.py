@@ -255,6 +255,8 @@ def _number_of(index: Value) -> int | Rank:
             return number
         case Rank() as rank:
             return rank
+        case Unknown() as number if operators.device_of((number,)):
+            return Rank("system")
     return Rank("each")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
@@ -12,13 +13,16 @@ from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Value, const
+from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Value, const, constant, only
 
 FAILS = frozenset({"driver", "init", "use", "touch"})
 
 POISONS = frozenset({"query", "driver", "init", "use"})
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
+VISIBLE = questions.VISIBLE
+# Frameworks that refuse a GPU by a number that no visible one has; TensorFlow may take another.
+_NUMBERS_CHECKED = frozenset({"torch", "cupy"})
+_RENUMBERED = "a GPU by its number in CUDA_VISIBLE_DEVICES, and those that it lists are counted from 0"
 # The number of the current device of a thread that selected none: GPU 0, whatever other threads selected.
 THREAD_DEFAULT = Rank("thread")
 
@@ -57,6 +61,11 @@ def touch(
         state.process = process = replace(process, forked_unseen=False)
     if hides_all(process):
         return state
+    if effect in FAILS and device is not None and framework in _NUMBERS_CHECKED and not process.misnumbered:
+        hidden = _hidden(process, device.index)
+        after = state if hidden is None else _note_hidden(machine, state, frame, site, framework, what, hidden)
+        if after is None or after.process.dead:
+            return after
     if effect in POISONS:
         state.process = process = _poison(machine, state, site, framework, effect, what)
     if context:
@@ -70,7 +79,7 @@ def _poison(machine: Machine, state: State, site: Site, framework: str, effect: 
     made: Chain | None = None
     if process.driver is None or (process.driver.missing and (state.stack is None or not state.stack.missing)):
         made = machine.chain(state, site, f"{what} {verb}")
-        process = replace(process, driver=made)
+        process = replace(process, driver=made, seen=process.environ(VISIBLE) or ())
     if framework not in process.asked_by:
         process = replace(process, asked_by=process.asked_by | {framework})
     if effect in ("init", "use") and not process.is_initialised(framework):
@@ -79,6 +88,75 @@ def _poison(machine: Machine, state: State, site: Site, framework: str, effect: 
         if framework == "tensorflow" and process.growth is None and _grows(process):
             process = replace(process, growth=made)
     return process
+
+
+def _honoured(process: Process) -> Value:
+    """CUDA_VISIBLE_DEVICES as the driver of this process found it, or is going to find it."""
+    return (process.environ(VISIBLE) or ()) if process.driver is None else process.seen
+
+
+def _visible_count(process: Process) -> int | None:
+    """How many GPUs the program lets its driver see; None where that is not known. What names none ends the list."""
+    names = constant(_honoured(process))
+    if not isinstance(names, str):
+        return None
+    shown = takewhile(lambda name: name and not name.startswith("-"), map(str.strip, names.split(",")))
+    return sum(1 for _ in shown) or None
+
+
+def _hidden(process: Process, index: Index) -> tuple[str, bool] | None:
+    """What a GPU is named by that this process does not see, and whether that is certain.
+
+    The visible GPUs are counted from 0, whatever the variable calls them.
+    """
+    match index:
+        case int():
+            count = _visible_count(process)
+            if count is None or index < count:
+                return None
+            return f"GPU {index}, and CUDA_VISIBLE_DEVICES leaves {_numbers(count)}", True
+        case Rank(kind="system"):
+            return _RENUMBERED, False
+        case Rank(kind="local" | "global", derived=False) if only(_honoured(process)) == index:
+            # The first of several ranks has the number 0, the others fail.
+            return _RENUMBERED, process.launch is not None and process.launch.many
+    return None
+
+
+def _numbers(count: int) -> str:
+    return "only GPU 0" if count == 1 else f"only GPUs 0 to {count - 1}"
+
+
+def _note_hidden(
+    machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str, hidden: tuple[str, bool]
+) -> State | None:
+    """A GPU by a number that no visible one has: refused as an invalid device ordinal."""
+    detail, certain = hidden
+    process, launch = state.process, state.process.launch
+    outcome = outcome_of(
+        machine,
+        state,
+        Kind.HIDDEN_GPU,
+        site,
+        "crash" if launch is None else launch.failure,
+        certain=certain,
+        cause=process.narrowed,
+        effect=machine.chain(state, site, f"{what} names {detail}"),
+        subject=what,
+        detail=detail,
+        launch=launch,
+    )
+    if not certain:
+        machine.emit(replace(outcome, doubt=outcome.doubt and Doubt.NAMES))
+        state.process = replace(process, misnumbered=True)
+        return state
+    if frame.tries > 0:
+        # Whoever handles it may ask in this way which GPUs there are.
+        frame.raises.append((state, Raised(outcome, _error_names(framework), harmless=True)))
+        return None
+    machine.emit(outcome)
+    state.process = replace(process, dead=True)
+    return state
 
 
 def _grows(process: Process) -> bool:

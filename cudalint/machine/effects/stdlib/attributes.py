@@ -6,12 +6,11 @@ from dataclasses import replace
 from itertools import islice
 from types import FunctionType
 
-from cudalint.machine import operators
-from cudalint.machine.classes import MOST_BASES
+from cudalint.machine import absent, operators
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import attributes_of_function
-from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import ANY_NAME, NAMESPACE, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -36,11 +35,8 @@ from cudalint.machine.values import (
 )
 
 _CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
-_DYNAMIC = frozenset({"__getattr__", "__getattribute__", "__setattr__"})
 # What no class has.
 _NO_NAME = "no such name"
-# Words by which a method may set attributes whose names it does not spell out.
-_SETS_ANY = frozenset({"setattr", "__dict__", "vars", "locals", "add_module", "register_module", "register_buffer"})
 
 
 def hasattr_(machine: Machine, call: Call) -> Results:
@@ -48,6 +44,9 @@ def hasattr_(machine: Machine, call: Call) -> Results:
     name = constant(call.args[1]) if len(call.args) == 2 else ...
     if not isinstance(name, str):
         return [(call.state, unknown("hasattr", call.site))]
+    if _is_made(machine, call.args[0], name, call.state):
+        found, lacking = _attempted(machine, name, call)
+        return [*((s, const(True)) for s, _ in found), *((s, const(False)) for s in lacking)]
     verdicts = {has(machine, atom, name, call.state) for atom in call.args[0]}
     verdict = verdicts.pop() if len(verdicts) == 1 else None
     answer: Value = unknown("hasattr", call.args[0], name) if verdict is None else const(verdict)
@@ -77,6 +76,9 @@ def getattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
     if len(call.args) == 2:
         return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
+    if _is_made(machine, call.args[0], name, call.state):
+        found, lacking = _attempted(machine, name, call)
+        return [*found, *((state, call.args[2]) for state in lacking)]
     verdicts = [has(machine, atom, name, call.state) for atom in call.args[0]]
     owners: Value = tuple(a for a, verdict in zip(call.args[0], verdicts, strict=True) if verdict is not False)
     if not owners:
@@ -85,6 +87,35 @@ def getattr_(machine: Machine, call: Call) -> Results:
     if all(verdicts) or (False not in verdicts and not _says_something(call.args[2])):
         return results
     return [(state, union([value, call.args[2]])) for state, value in results]
+
+
+def _is_made(machine: Machine, value: Value, name: str, state: State) -> bool:
+    """Whether code of the program's class or module gives an attribute when it is asked for, if it does."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Scope):
+        return name not in found.variables and "__getattr__" in found.variables
+    if not isinstance(found, Instance) or name in found.attributes:
+        return False
+    given = machine.user_method(found, name, state)
+    if given is None:
+        return machine.user_method(found, "__getattr__", state) is not None
+    held = state.get(given) if isinstance(given, Ref) else None
+    return isinstance(held, Closure) and held.kind in ("property", "cached")
+
+
+def _attempted(machine: Machine, name: str, call: Call) -> tuple[Results, list[State]]:
+    """What an attribute is, and the paths on which it turns out not to be there."""
+    value, state, frame, site = call.args[0], call.state, call.frame, call.site
+    return machine.attempt("AttributeError", lambda: machine.attribute(value, name, state, frame, site), frame)
+
+
+def delattr_(machine: Machine, call: Call) -> Results:
+    """``delattr(x, "name")``."""
+    name = constant(call.args[1]) if len(call.args) == 2 else ...
+    if isinstance(name, str):
+        machine.delete_attribute(call.args[0], name, call.state)
+    return [(call.state, NONE)]
 
 
 def _each_named(call: Call) -> list[str]:
@@ -194,8 +225,10 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
             return hasattr(_CONTAINERS[kind], name)
         case Dict():
             return hasattr(dict, name)
-        case Scope(variables=variables):
-            return True if name in variables else None
+        case Scope(variables=variables, module=module):
+            if name in variables or machine.program.child(module, name) is not None:
+                return True
+            return False if found.kind == "module" and machine.has_no_name(module, name) else None
         case Closure(bare=bare):
             if name in attributes_of_function(found, state) or hasattr(FunctionType, name):
                 return True
@@ -203,40 +236,7 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
         case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
         case Instance(attributes=attributes, cls=cls):
-            return True if name in attributes else _class_gives(machine, cls, name, state)
+            deleted = absent.is_deleted(attributes, name)
+            given = absent.class_gives(machine.mro(cls, state), name, machine.library, state, deleted)
+            return True if name in attributes else given
     return None
-
-
-def _class_gives(machine: Machine, cls: Ref, name: str, state: State) -> bool | None:
-    """Whether the instances of a class have an attribute that nothing was seen to set on one of them."""
-    if not _is_known(machine, cls, state):
-        return None
-    missing = True
-    for entry in machine.mro(cls, state):
-        if isinstance(entry, str):
-            missing = missing and machine.library.lacks(entry, name)
-            continue
-        scope = state.get(entry.scope)
-        variables = scope.variables if isinstance(scope, Scope) else {}
-        if name in variables:
-            return True
-        missing = missing and not any(_may_set(name, value, state) for value in variables.values())
-        missing = missing and not _DYNAMIC & variables.keys()
-    return False if missing else None
-
-
-def _is_known(machine: Machine, cls: Ref, state: State) -> bool:
-    """Whether all bases of a class are known."""
-    order = machine.mro(cls, state)
-    bases = (only(base) for entry in order if isinstance(entry, Class) for base in entry.bases)
-    return 0 < len(order) < MOST_BASES and all(
-        isinstance(base, Lib) or (isinstance(base, Ref) and isinstance(state.get(base), Class)) for base in bases
-    )
-
-
-def _may_set(name: str, value: Value, state: State) -> bool:
-    """Whether a method mentions an attribute, also where it did not run; an unknown method may."""
-    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
-    if not isinstance(found, Closure):
-        return not isinstance(only(value), Const)
-    return found.function.mentions(_SETS_ANY | {name})

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
-from cudalint.machine.effects.stdlib.types import is_a_class, is_callable, is_instance_of_any, is_subclass_of_any
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.effects.stdlib.types import is_a_class, is_callable
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -42,11 +42,24 @@ def cast(machine: Machine, call: Call) -> Results:
             return []
         state = after
     one = only(value)
+    if call.frame.tries and isinstance(one, Const) and isinstance(one.value, str) and not _is_number(kind, one.value):
+        return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
     found = state.get(one) if kind == "str" and isinstance(one, Ref) else None
     method = machine.user_method(found, "__str__", state) if isinstance(found, Instance) else None
     if method is not None:
         return machine.call_value((method,), [value], {}, state, call.frame, call.site)
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
+
+
+def _is_number(kind: str, text: str) -> bool:
+    """Whether a text can be made a number, where one is asked for."""
+    if kind not in ("int", "float"):
+        return True
+    try:
+        _CASTS[kind](text)
+    except ValueError:
+        return False
+    return True
 
 
 _EMPTY: dict[str, Hashable] = {"int": 0, "str": "", "float": 0.0, "bool": False}
@@ -87,26 +100,6 @@ def _to_float(value: object) -> Hashable:
 
 
 _CASTS: dict[str, Callable[[object], Hashable]] = {"int": _to_int, "str": str, "float": _to_float, "bool": bool}
-
-
-def isinstance_(machine: Machine, call: Call) -> Results:
-    """``isinstance``, or a function that asks so of one class (``value``), where the class of the value is known."""
-    asked = call.text("value")
-    if len(call.args) != (1 if asked else 2):
-        return [(call.state, unknown("isinstance", call.site))]
-    value, kinds = (call.args[0], (Lib(asked),)) if asked else call.args
-    verdicts = {is_instance_of_any(machine, atom, kinds, call.state) for atom in value}
-    verdict = _agreed(verdicts)
-    return [(call.state, unknown("isinstance", value, kinds) if verdict is None else const(verdict))]
-
-
-def issubclass_(machine: Machine, call: Call) -> Results:
-    """``issubclass``, where both classes are known; else what follows from them, whatever it is."""
-    verdict = None
-    if len(call.args) == 2:
-        value, kinds = call.args
-        verdict = _agreed({is_subclass_of_any(machine, atom, kinds, call.state) for atom in value})
-    return [(call.state, unknown("follows", call.path, *call.args) if verdict is None else const(verdict))]
 
 
 def callable_(machine: Machine, call: Call) -> Results:

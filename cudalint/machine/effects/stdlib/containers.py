@@ -203,6 +203,18 @@ def len_(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown("len", atom if isinstance(atom, Unknown) else call.site))]
 
 
+def set_item(machine: Machine, call: Call) -> Results:
+    """``operator.setitem(x, key, value)`` and ``operator.delitem(x, key)``."""
+    match call.args:
+        case [owner, key, value]:
+            states = machine.set_item(owner, key, value, call.state, call.frame, call.site)
+        case [owner, key]:
+            states = machine.delete_item(owner, key, call.state, call.frame, call.site)
+        case _:
+            states = [call.state]
+    return [(state, NONE) for state in states]
+
+
 def list_method(machine: Machine, call: Call) -> Results:
     """``append``, ``extend`` and the other methods of lists and sets."""
     name = call.path.rpartition(".")[2]
@@ -231,7 +243,7 @@ def list_method(machine: Machine, call: Call) -> Results:
             kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
             call.state.store(ref, replace(found, items=kept))
             return [(call.state, (found.items or ())[place])]
-        case "remove" if (place := _place_of(machine, call, found, ref)) is not None:
+        case "remove" | "discard" if (place := _place_of(machine, call, found, ref)) is not None:
             kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
             call.state.store(ref, replace(found, items=kept))
             return [(call.state, NONE)]
@@ -269,7 +281,7 @@ def _taken(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | Non
 def _place_of(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | None:
     """The place of the item that ``remove`` takes away; None where that is not known."""
     wanted = only(call.args[0]) if call.args else None
-    if not found.items or found.open or machine.grows_on(ref) or not isinstance(wanted, Const | Lib | Ref | Dev):
+    if not found.items or found.open or machine.grows_on(ref) or wanted is None:
         return None
     for i, value in enumerate(found.items):
         if value == (wanted,):

@@ -18,12 +18,19 @@ _DEEPEST = 12
 
 def copy(machine: Machine, call: Call) -> Results:
     """One more object, whose parts are those of the first."""
-    return _copied(call, 1)
+    return _by_hook(machine, call, "__copy__") or _copied(call, 1)
+
+
+def _by_hook(machine: Machine, call: Call, name: str) -> Results:
+    """What the class of an object gives for a copy of it; nothing where it says nothing of that."""
+    args = [unknown("memo", call.site)] if name == "__deepcopy__" else []
+    given = call.args[0] if call.args else ()
+    return machine.special(given, (name,), list(args), call.state, call.frame, call.site) or []
 
 
 def deepcopy(machine: Machine, call: Call) -> Results:
     """One more object, and one more of all that it holds, for which GPU memory is read."""
-    return copied_deep(machine, call, "copy.deepcopy()")
+    return _by_hook(machine, call, "__deepcopy__") or copied_deep(machine, call, "copy.deepcopy()")
 
 
 def copied_deep(machine: Machine, call: Call, what: str) -> Results:

@@ -95,6 +95,9 @@ def environ_set(machine: Machine, call: Call) -> Results:
     value = call.args[1] if len(call.args) > 1 else unknown("environ", call.site)
     if call.path.endswith("setdefault") and names and call.state.process.environ(names[0]) is not None:
         return [(call.state, call.state.process.environ(names[0]) or value)]
+    if call.path.endswith("setdefault") and names == [VISIBLE]:
+        # Whoever starts the program may have named other GPUs.
+        value = (*value[:3], Unknown(("environ", VISIBLE)))
     if len(names) == 1:
         set_variable(machine, call.state, call.frame, call.site, names[0], value)
     return [(call.state, value)]
@@ -153,6 +156,9 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     elif name == VISIBLE and process.driver is not None and not process.dead and _changes(process, before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
+    if name == VISIBLE:
+        where = machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES")
+        state.process = replace(state.process, narrowed=where)
 
 
 def _taken_back(machine: Machine, state: State) -> None:

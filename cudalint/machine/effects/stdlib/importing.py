@@ -9,11 +9,11 @@ from cudalint.machine.effects import plain
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Dict, LibraryObject
+from cudalint.machine.heap import BY_PATH, ENTERED, Dict, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.picking import is_choice
 from cudalint.machine.state import State
-from cudalint.machine.values import Lib, Ref, Value, const, constant, only, union, unknown
+from cudalint.machine.values import TRUE, Lib, Ref, Value, const, constant, only, union, unknown
 
 _SPEC, _LOADER = "importlib.machinery.ModuleSpec", "importlib.machinery.SourceFileLoader"
 # The module of the project that a specification or a loader is of.
@@ -106,10 +106,11 @@ def at_path(machine: Machine, call: Call) -> Results:
     home = None if place is None else machine.program.module_at(place.module, machine.main, place.parts)
     if home is None:
         return plain.unmodelled(machine, call)
-    loader = LibraryObject(_LOADER, {_HOME: const(home)}, call.site)
+    name = call.get("name") or ()
+    loader = LibraryObject(_LOADER, {_HOME: const(home), "name": name}, call.site)
     made: Value = (call.state.new(("loader", call.site), loader),)
     if call.path != _LOADER:
-        fields = {_HOME: const(home), "name": call.get("name") or (), "loader": made}
+        fields = {_HOME: const(home), "name": name, "loader": made}
         made = (call.state.new(("spec", call.site), LibraryObject(_SPEC, fields, call.site)),)
     return [(call.state, made)]
 
@@ -125,6 +126,25 @@ def run_at_path(machine: Machine, call: Call) -> Results:
     """``spec.loader.exec_module(module)``, ``loader.load_module()``: its top level runs, and no package is imported."""
     found = library_object(call)
     home = ... if found is None else constant(found.fields[_HOME])
-    if not isinstance(home, str):
+    if found is None or not isinstance(home, str):
         return [(call.state, unknown("module", call.site))]
+    name = constant(found.fields["name"])
+    if isinstance(name, str) and call.state.get(Ref(("module", home))) is None:
+        _note(home, const(name), call.state)
+    if call.path.endswith("load_module"):
+        _note((ENTERED, home), TRUE, call.state)
     return machine.load_one(home, call.state, call.frame, call.site)
+
+
+def enter(machine: Machine, call: Call) -> Results:
+    """``sys.modules[name] = module``: what is pickled of it is found under that name in this process from now on."""
+    for value in call.args:
+        match only(value):
+            case Ref(address=("module", str(home))):
+                _note((ENTERED, home), TRUE, call.state)
+    return plain.unmodelled(machine, call)
+
+
+def _note(key: Hashable, value: Value, state: State) -> None:
+    known = state.get(BY_PATH)
+    state.store(BY_PATH, Dict({**(known.items if isinstance(known, Dict) else {}), key: value}))

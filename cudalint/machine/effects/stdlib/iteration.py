@@ -9,7 +9,7 @@ from itertools import product as combinations
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
@@ -342,11 +342,33 @@ def next_(machine: Machine, call: Call) -> Results:
             bound: Value = (Bound(method, atom),)
             return machine.call_value(bound, [], {}, call.state, call.frame, call.site)
     results: Results = []
+    if (
+        isinstance(atom, Ref)
+        and isinstance(found := call.state.get(atom), Generator)
+        and machine.can_step(found, call.state)
+    ):
+        return _stepped(machine, atom, found, call)
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        if not rounds and machine.exact_items(call.args[0], state) == []:
+            results.extend([(state, call.args[1])] if len(call.args) > 1 else _ended(machine, call, state))
+            continue
         results.append((state, rounds[0] if rounds else unknown("next", call.site)))
         if isinstance(atom, Ref):
             _advance(atom, state)
     return results
+
+
+def _ended(machine: Machine, call: Call, state: State) -> Results:
+    """There is nothing next."""
+    return machine.fail(state, call.frame, Raised(None, ("StopIteration",)))
+
+
+def _stepped(machine: Machine, ref: Ref, generator: Generator, call: Call) -> Results:
+    """``next(generator)``, or with a default for when it has ended."""
+    if len(call.args) < 2:
+        return machine.next_of(ref, generator, call.state, call.frame)
+    given, ended = machine.advance(ref, generator, call.state, call.frame)
+    return [*given, *((state, call.args[1]) for state in ended)]
 
 
 def _advance(ref: Ref, state: State) -> None:
@@ -396,8 +418,14 @@ def generator_enter(machine: Machine, call: Call) -> Results:
 
 
 def generator_method(machine: Machine, call: Call) -> Results:
-    """``generator.send`` and ``__next__``."""
+    """``generator.send``, ``__next__`` and ``close``."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, Generator) and machine.can_step(found, call.state):
+        if call.path.endswith(".close"):
+            given, ended = machine.advance(call.receiver, found, call.state, call.frame, closes=True)
+            return [(after, NONE) for after in (*(s for s, _ in given), *ended)]
+        sent = call.args[0] if call.path.endswith(".send") and call.args else NONE
+        return machine.next_of(call.receiver, found, call.state, call.frame, sent)
     if isinstance(call.receiver, Ref) and isinstance(found, Generator):
         return machine.consume(call.receiver, found, call.state, call.frame)
     if isinstance(call.receiver, Ref) and call.path.endswith(".send") and call.args:

@@ -10,9 +10,9 @@ from cudalint.machine.effects.stdlib import copies
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.crossing import PICKLED, PICKLER, pickles_itself, visited
+from cudalint.machine.launch.crossing import PICKLED, PICKLER, pickles_itself, register_reducer, visited
 from cudalint.machine.state import State
-from cudalint.machine.values import Ref, Tensor, Value, const, only, unknown
+from cudalint.machine.values import NONE, Ref, Tensor, Value, const, only, unknown
 
 
 def dumps(machine: Machine, call: Call) -> Results:
@@ -47,3 +47,10 @@ def loads(machine: Machine, call: Call) -> Results:
 def _pickle_themselves(value: Value, state: State) -> bool:
     found = (state.get(atom) for atom in visited(value, state) if isinstance(atom, Ref))
     return any(isinstance(one, Instance) and pickles_itself(one, state) for one in found)
+
+
+def register(machine: Machine, call: Call) -> Results:
+    """``copyreg.pickle(cls, reduce)``: how objects of a class are pickled from now on."""
+    if len(call.args) > 1:
+        register_reducer(call.args[0], call.args[1], call.state)
+    return [(call.state, NONE)]

@@ -38,6 +38,7 @@ _MOST_LETTERS = 4_000
 _OPEN = "builtins.open"
 _OPENS = frozenset({_OPEN, "io.open", "?.open"})
 _READS = frozenset({"?.read", "?.read_text", "?.read_bytes"})
+_IS_THERE = frozenset({"os.path.exists", "os.path.isfile", "?.exists", "?.is_file"})
 _KINDS = ("json", "toml", "yaml")
 # What takes a path as well as an open file.
 _OF_PATHS = frozenset({"toml.load", "rtoml.load"})
@@ -47,6 +48,8 @@ _MOVES = frozenset({"os.chdir", "os.fchdir", "contextlib.chdir"})
 # What is written once the folder is another one in which the program runs: any file of a relative path.
 _ANYWHERE = Located(None, ("..",))
 _WRITES = frozenset("wxa+")
+# By what a parser makes the names of options what it keeps: here, as they are written.
+_KEEPS, _AS_WRITTEN = "optionxform", (Lib("builtins.str"),)
 _PARSER, _SECTION = "configparser.ConfigParser", "configparser.SectionProxy"
 # What a parser or a section says; and that a parser says something that is not known.
 _SAID, _UNSEEN = "<said>", "unknown"
@@ -57,7 +60,7 @@ def function(machine: Machine, call: Call) -> Value | None:
     path = call.path
     if path in _OPENS:
         return _opened(machine, call, call.args[0] if call.args else call.kwargs.get("file", ()), call.args[1:])
-    if path in paths.IS_THERE:
+    if path in _IS_THERE:
         return _is_there(machine, call, call.args[0] if call.args else ())
     if path in _MOVES:
         # What a relative path leads to then is another file.
@@ -74,12 +77,21 @@ def function(machine: Machine, call: Call) -> Value | None:
     return None if text is None else _said(kind, text, call)
 
 
+def may_write_by(machine: Machine, call: Call) -> None:
+    """``subprocess.run(["cp", a, b])``: a command may write the files that it names, if it is no program of Python."""
+    given = call.args[0] if call.args else call.kwargs.get("args", ())
+    items = machine.exact_items(given, call.state) or [given]
+    words = [word for item in items for text in strings(item) for word in text.split()]
+    if words and not words[0].rpartition("/")[2].startswith("python") and only(items[0]) != Lib("sys.executable"):
+        _may_write(machine, [const(word) for word in words], call.state)
+
+
 def _may_write(machine: Machine, values: Iterable[Value], state: State) -> None:
     """What is given paths, and changes files or is not known, may put another file there."""
     for value in values:
         for part in (value, *(machine.exact_items(value, state) or ())):
             place = paths.located(part)
-            if place is not None and settings.is_settings(place.name):
+            if place is not None and (settings.is_settings(place.name) or "." not in place.name):
                 machine.written.add(place)
 
 
@@ -109,9 +121,8 @@ def method(machine: Machine, call: Call) -> Value | None:
         return None if text is None else as_value(text.splitlines(keepends=True), call.state, call.site)
     if name == "?.open":
         return _opened(machine, call, (owner,), call.args)
-    if name in paths.IS_THERE:
-        asked = unknown("call", call.site, call.state.process.identity, len(call.state.facts), name)
-        return _is_there(machine, call, (owner,)) or asked
+    if name in _IS_THERE:
+        return _is_there(machine, call, (owner,))
     last = name.removeprefix("?.")
     if last in paths.WRITE:
         machine.makes_file(call.state)
@@ -165,7 +176,11 @@ def _at(machine: Machine, path: Value) -> str | None:
 
 def text_at(machine: Machine, place: Located) -> str | None:
     """The text of a file of settings that the program does not write itself."""
-    if place in machine.written or (place.module is None and _ANYWHERE in machine.written):
+    if place.module is None and _ANYWHERE in machine.written:
+        return None
+    if machine.written and any(
+        replace(place, parts=place.parts[:n]) in machine.written for n in range(1, len(place.parts) + 1)
+    ):
         return None
     if not settings.is_settings(place.name):
         return None
@@ -197,15 +212,20 @@ def _said(kind: str, text: str, call: Call) -> Value | None:
         return None
 
 
-def as_value(found: Any, state: State, site: Site) -> Value:
-    """Plain data as the program gets it."""
+def as_value(found: Any, state: State, site: Site, made: dict[int, Value] | None = None) -> Value:
+    """Plain data as the program gets it; what stands in several places, as an alias of YAML does, is one thing."""
+    made = {} if made is None else made
+    if id(found) in made:
+        return made[id(found)]
     match found:
         case dict():
-            items = {name: as_value(value, state, site) for name, value in found.items() if _is_name(name)}
-            return (state.new(("settings", site), Dict(items, exact=len(items) == len(found))),)
+            items = {name: as_value(value, state, site, made) for name, value in found.items() if _is_name(name)}
+            whole: Value = (state.new(("settings", site), Dict(items, exact=len(items) == len(found))),)
+            return made.setdefault(id(found), whole)
         case list():
-            parts = tuple(as_value(part, state, site) for part in found)
-            return (state.new(("settings", site), Sequence("list", parts)),)
+            parts = tuple(as_value(part, state, site, made) for part in found)
+            whole = (state.new(("settings", site), Sequence("list", parts)),)
+            return made.setdefault(id(found), whole)
         case None | bool() | int() | float() | str():
             return const(found)
     return unknown("settings", site)
@@ -232,25 +252,26 @@ def read_sections(machine: Machine, call: Call) -> Results:
     if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [(state, unknown("sections", call.site))]
     given = call.args[0] if call.args else ()
-    said = _sections(machine, given, call)
+    said = _sections(machine, given, call, found.fields.get(_KEEPS) == _AS_WRITTEN)
     before = found.fields.get(_SAID)
+    way = {k: v for k, v in found.fields.items() if k == _KEEPS}
     if said is not None and before is None and _UNSEEN not in found.fields:
-        fields = {_SAID: as_value(said, state, call.site)}
+        fields = {**way, _SAID: as_value(said, state, call.site)}
     else:
         # Several files lie over each other; which of them are there, nobody sees.
-        fields = {_UNSEEN: TRUE}
+        fields = {**way, _UNSEEN: TRUE}
     state.store(ref, replace(found, fields=fields))
     return [(state, unknown("sections", call.site))]
 
 
-def _sections(machine: Machine, given: Value, call: Call) -> Any:
+def _sections(machine: Machine, given: Value, call: Call, as_written: bool) -> Any:
     name = call.path.rpartition(".")[2]
     items = machine.exact_items(given, call.state) if name == "read" else None
     if items is not None and len(items) == 1:
         given = items[0]
     text = _at(machine, given) if name == "read" else _text_of(machine, given)
     try:
-        return None if text is None else settings.read("ini", text)
+        return None if text is None else settings.read("ini as written" if as_written else "ini", text)
     except settings.NoSettings:
         return None
 
@@ -261,7 +282,9 @@ def section(machine: Machine, call: Call) -> Results:
     inner = None if known is None or not isinstance(name, str) else known.items.get(name)
     if inner is None:
         return [(call.state, _unseen(call))]
-    made = LibraryObject(_SECTION, {_SAID: inner}, call.site)
+    parser = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    fields = {k: v for k, v in parser.fields.items() if k == _KEEPS} if isinstance(parser, LibraryObject) else {}
+    made = LibraryObject(_SECTION, {**fields, _SAID: inner}, call.site)
     return [(call.state, (call.state.new(("section", call.site), made),))]
 
 
@@ -274,13 +297,25 @@ def option(machine: Machine, call: Call) -> Results:
     names = strings(args[0]) if args else []
     if known is None or len(names) != 1 or "vars" in call.kwargs:
         return [(state, _unseen(call))]
-    value = known.items.get(names[0].lower())
+    name = _as_kept(names[0], call)
+    if name is None:
+        return [(state, _unseen(call))]
+    value = known.items.get(name)
     if value is None and not known.exact:
         return [(state, _unseen(call))]
     if value is None:
         default = call.kwargs.get("fallback") or (args[1] if len(args) > 1 else NONE)
         return [(state, default)]
     return [(state, _converted(call.path.rpartition(".")[2], value, call))]
+
+
+def _as_kept(name: str, call: Call) -> str | None:
+    """A name as a parser keeps it: in small letters, unless the program says how; None where that is not known."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    way = found.fields.get(_KEEPS) if isinstance(found, LibraryObject) else None
+    if way is None:
+        return name.lower()
+    return name if way == _AS_WRITTEN else None
 
 
 def _unseen(call: Call) -> Value:
@@ -340,7 +375,7 @@ def has(machine: Machine, call: Call) -> Results:
         name = constant(value)
         if known is None or not isinstance(name, str):
             return [(call.state, _unseen(call))]
-        inner = known.items.get(name, known.items.get(name.lower()))
+        inner = known.items.get(name, known.items.get(_as_kept(name, call) or name))
         if inner is None and not known.exact:
             return [(call.state, _unseen(call))]
         if inner is None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import builtins
 import collections.abc
-import numbers
 from collections.abc import Callable, Iterator
 
-from cudalint.machine.classes import Order, defines, is_protocol
+from cudalint.machine.classes import Order, defines, is_abstract, is_protocol
+from cudalint.machine.effects.stdlib import kinships
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     DEVICE,
+    NONE,
     STATE,
     Atom,
     Bound,
@@ -53,7 +54,7 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     if isinstance(atom, Tensor) and atom.type == STATE:
         return None
-    abstract = _abstract(kind.path)
+    abstract = kinships.abstract(kind.path)
     if isinstance(atom, Tensor):
         is_array = abstract is not None and machine.library.is_a(atom.type, "torch.Tensor")
         return (abstract in _OF_ARRAYS) if is_array else machine.library.is_a(atom.type, kind.path)
@@ -68,18 +69,22 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return any(issubclass(own, abstract) for own in map(_own_class, names) if own is not None)
     if names is not None:
         return kind.path in names or (False if _is_plain(machine, kind) else None)
+    if kind.path == "builtins.type":
+        return is_a_class(machine, atom, state)
     if not isinstance(held, Instance):
-        return None
-    bases = [entry for entry in machine.mro(held.cls, state) if isinstance(entry, str)]
-    return True if any(machine.library.is_a(base, kind.path) for base in bases) else None
+        return is_callable(machine, atom, state) if kinships.is_callable_kind(abstract) else None
+    return _is_below(machine, held.cls, kind, state)
 
 
-def _abstract(path: str) -> type | None:
-    """An abstract class of Python's own, to which its containers and numbers are registered."""
-    module, _, name = path.rpartition(".")
-    home = {"collections.abc": collections.abc, "typing": collections.abc, "numbers": numbers}.get(module)
-    found = getattr(home, name, None)
-    return found if isinstance(found, type) else None
+def _is_below(machine: Machine, cls: Ref, kind: Lib, state: State) -> bool | None:
+    """Whether a class of the program derives from one of a library, or counts as it."""
+    bases = [entry for entry in machine.mro(cls, state) if isinstance(entry, str)]
+    if kind.path == "builtins.object" or any(machine.library.is_a(base, kind.path) for base in bases):
+        return True
+    if kinships.is_registered(machine, cls, kind, state):
+        return True
+    by_python = kinships.by_python(machine, cls, kind.path, state)
+    return False if by_python is None and not bases and _is_plain(machine, kind) else by_python
 
 
 def _own_class(path: str) -> type | None:
@@ -119,10 +124,11 @@ def _lies_on_the_host(machine: Machine, atom: Atom) -> bool:
 def _is_of_project(machine: Machine, atom: Atom, held: object, kind: Ref, state: State) -> bool | None:
     """Whether a value is of a class of the project."""
     wanted = state.get(kind)
-    cls = held.cls if isinstance(held, Instance) else None
-    if isinstance(atom, Const) and isinstance(atom.value, Member):
-        cls = atom.value.cls
-    if cls is not None and any(entry is wanted for entry in machine.mro(cls, state)):
+    cls = class_of(atom, state)
+    order = () if cls is None else machine.mro(cls, state)
+    if order and order[0] is wanted:
+        return True
+    if any(entry is wanted for entry in order) and not asks_itself(machine, kind, state):
         return True
     if cls is not None and isinstance(wanted, Class):
         attributes = held.attributes if isinstance(held, Instance) else {}
@@ -132,6 +138,14 @@ def _is_of_project(machine: Machine, atom: Atom, held: object, kind: Ref, state:
     if _builtins(atom, held) is None or not isinstance(wanted, Class):
         return None
     return None if any(map(_takes_others, machine.mro(kind, state))) else False
+
+
+def class_of(atom: Atom, state: State) -> Ref | None:
+    """The class of the program that something is an instance of."""
+    held = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Const) and isinstance(atom.value, Member):
+        return atom.value.cls
+    return held.cls if isinstance(held, Instance) else None
 
 
 def is_subclass(machine: Machine, atom: Atom, kind: Atom | None, state: State) -> bool | None:
@@ -144,45 +158,52 @@ def is_subclass(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return None
     order = machine.mro(atom, state)
     if isinstance(kind, Lib):
-        bases = [entry for entry in order if isinstance(entry, str)]
-        if kind.path == "builtins.object" or any(machine.library.is_a(base, kind.path) for base in bases):
-            return True
-        return None if bases or not _is_plain(machine, kind) else False
+        return _is_below(machine, atom, kind, state)
     wanted = state.get(kind)
-    if any(entry is wanted for entry in order):
+    if any(entry is wanted for entry in order) and not asks_itself(machine, kind, state):
         return True
     return _counts_as(machine, kind, atom, frozenset(), state) if isinstance(wanted, Class) else None
 
 
 def _counts_as(machine: Machine, kind: Ref, cls: Ref, attributes: frozenset[str], state: State) -> bool | None:
     """Whether a class counts as another one that it does not derive from, or an instance of it with attributes."""
-    order = machine.mro(kind, state)
-    if _asks_itself(machine, order, state):
+    if asks_itself(machine, kind, state):
         return None
-    wanted = state.get(kind)
+    return counts_unasked(machine, kind, cls, attributes, state)
+
+
+def counts_unasked(machine: Machine, kind: Ref, cls: Ref, attributes: frozenset[str], state: State) -> bool | None:
+    """The same, whatever the other class says by code of its own."""
+    order, wanted = machine.mro(kind, state), state.get(kind)
+    own = machine.mro(cls, state)
+    if any(entry is wanted for entry in own) or kinships.is_registered(machine, cls, kind, state):
+        return True
     if not isinstance(wanted, Class) or not is_protocol(wanted):
         return False
-    own = machine.mro(cls, state)
     above = [entry for entry in own if isinstance(entry, Class)]
-    lacking = [
-        n for n in _members(order, state) if n not in attributes and not any(defines(c, (n,), state) for c in above)
-    ]
+    lacking = [n for n in _members(order, state) if n not in attributes and not _gives(above, n, state)]
     if not lacking:
         return True
     is_open = any(isinstance(entry, str) for entry in own) or any(defines(c, ("__getattr__",), state) for c in above)
     return None if is_open else False
 
 
-def _asks_itself(machine: Machine, order: Order, state: State) -> bool:
+def _gives(above: list[Class], name: str, state: State) -> bool:
+    """Whether classes give their instances what a protocol asks for; None says that there is no such method."""
+    scopes = (state.get(entry.scope) for entry in above)
+    found = next((s.variables[name] for s in scopes if isinstance(s, Scope) and name in s.variables), None)
+    return found is not None and found != NONE
+
+
+def asks_itself(machine: Machine, kind: Ref, state: State) -> bool:
     """Whether a class says by code of its own what counts as one of it."""
-    for entry in order:
-        if isinstance(entry, Class) and defines(entry, ("__subclasshook__",), state):
-            return True
-        for meta in entry.meta if isinstance(entry, Class) else ():
-            kinds = machine.mro(meta, state) if isinstance(meta, Ref) else ()
-            if any(isinstance(k, Class) and defines(k, _ASKED_OF_METACLASSES, state) for k in kinds):
-                return True
-    return False
+    order = machine.mro(kind, state)
+    classes = [entry for entry in order if isinstance(entry, Class)]
+    if any(defines(entry, ("__subclasshook__",), state) for entry in classes):
+        return is_abstract(order, machine.mro, state)
+    metas = (meta for entry in classes for meta in entry.meta if isinstance(meta, Ref))
+    kinds = (k for meta in metas for k in machine.mro(meta, state))
+    return any(isinstance(k, Class) and defines(k, _ASKED_OF_METACLASSES, state) for k in kinds)
 
 
 def _members(order: Order, state: State) -> Iterator[str]:
@@ -204,11 +225,6 @@ def _takes_others(entry: Class | str) -> bool:
 def is_instance_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
     """The same of one type, or of any in a tuple of types."""
     return _any_of(machine, kinds, lambda kind: is_instance(machine, atom, kind, state), state)
-
-
-def is_subclass_of_any(machine: Machine, atom: Atom, kinds: Value, state: State) -> bool | None:
-    """Whether a class derives from another one, or from any in a tuple of classes."""
-    return _any_of(machine, kinds, lambda kind: is_subclass(machine, atom, kind, state), state)
 
 
 def _any_of(machine: Machine, kinds: Value, ask: Callable[[Atom | None], bool | None], state: State) -> bool | None:
