@@ -13,6 +13,11 @@ PROGRAMS = {
     Doubt.MISSING: ("imports.txt", "a function of another package that stands in for it"),
     Doubt.DEFINED: ("false_alarms.txt", "what a package that is not seen may bind by a star"),
     Doubt.USES: ("given.txt", "unknown classes that are given a GPU"),
+    Doubt.WRITTEN: (
+        "choices.txt",
+        "a forked worker asks for an array that the program made before where it was not there",
+    ),
+    Doubt.TYPE: ("choices.txt", "singledispatch of something whose type the code does not show"),
     Doubt.BUILT: ("reports.txt", "dlib's networks in the parent and in the child: davisking/dlib#617"),
     Doubt.DEVICE: ("objects.txt", "as by an operator"),
 }
@@ -30,6 +35,7 @@ def test_a_finding_says_why_it_is_not_certain(doubt: Doubt) -> None:
     ("doubt", "condition"),
     [
         (Doubt.USES, "if `Detector()` uses the GPU that it is given and `Embedder()` uses the GPU that it is given"),
+        (Doubt.TYPE, "if `total()` is given a Tensor"),
         (Doubt.BUILT, "if `dlib` was built with CUDA"),
     ],
     ids=lambda one: getattr(one, "name", None),

@@ -145,6 +145,8 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
             return Assumption(f"`{path}`", f"{'defines' if answer else 'does not define'} `{name}`")
         case (questions.USES, str(path)):
             return Assumption(f"`{path.rpartition('.')[2]}()`", _negated("uses the GPU that it is given", answer))
+        case (questions.TAKES, str(function), str(kind), _):
+            return Assumption(f"`{function}()`", _negated(f"is given a {kind}", answer))
         case (questions.BUILT, str(package)):
             return Assumption(f"`{package}`", _negated("was built with CUDA", answer))
         case (questions.IN_ENVIRONMENT, str(name)):

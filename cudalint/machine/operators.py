@@ -201,6 +201,8 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
         return (array.computed,)
     if isinstance(one, Rank) and (op, two) in _ALWAYS_ZERO:
         return const(0)
+    if isinstance(one, Rank) and op == "//" and _exceeds(two, one.among):
+        return const(0)
     if isinstance(one, Rank):
         return (_rank_arithmetic(op, one, two),)
     if isinstance(two, Rank):
@@ -213,9 +215,17 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
 _ALWAYS_ZERO = frozenset({("%", Const(1)), ("*", Const(0))})
 
 
+def _exceeds(number: Atom | None, ranks: int | None) -> bool:
+    """Whether a number is more than each rank's."""
+    match number:
+        case Const(value=int(most)):
+            return ranks is not None and most >= ranks
+    return False
+
+
 def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:
     """A local rank plus an offset is a global one; a rank modulo the number of GPUs, or less an offset, a local one."""
-    rank = replace(rank, process=None)
+    rank = replace(rank, process=None, among=rank.among if op == "%" else None)
     if op == "%":
         return replace(rank, kind="local") if rank.kind == "global" else rank
     if isinstance(other, Const) or op not in ("+", "-"):

@@ -40,6 +40,8 @@ OFTEN_SET = frozenset({"WORLD_SIZE", VISIBLE, "MASTER_ADDR", "MASTER_PORT"})
 DEFINES = "defines"
 # Whether a class that no model describes uses the GPU that it is given when it is made.
 USES = "uses GPU"
+# Whether something unknown is of the type of which a function takes it.
+TAKES = "takes"
 # Whether a package was built so that it uses GPUs.
 BUILT = "built with CUDA"
 # Whether an import of a package succeeds that the program also does without.

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from cudalint.machine import caches
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, USES, Fact, choices, settled
+from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, TAKES, USES, Fact, choices, settled
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
@@ -40,6 +41,8 @@ def outcome_of(
     if missing and (INSTALLED, missing) not in (question for question, _ in facts):
         facts = (((INSTALLED, missing), False), *facts)
     doubt = _doubt(machine, certain, facts)
+    if doubt is None and caches.may_be_there(facts, state.process.identity, machine.made_files):
+        doubt = Doubt.WRITTEN
     return Outcome(
         kind=kind,
         anchor=anchor,
@@ -70,7 +73,7 @@ def _supposes(fact: Fact) -> bool:
     With a caller that is not seen either, that is a guess upon a guess.
     """
     question, holds = fact
-    return holds and isinstance(question, tuple) and question[0] in ("isinstance", USES)
+    return holds and isinstance(question, tuple) and question[0] in ("isinstance", TAKES, USES)
 
 
 def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:
@@ -80,6 +83,8 @@ def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | 
         return Doubt.DEFINED
     if any(isinstance(question, tuple) and question[0] == USES and answer for question, answer in facts):
         return Doubt.USES
+    if any(isinstance(question, tuple) and question[0] == TAKES and answer for question, answer in facts):
+        return Doubt.TYPE
     if any(isinstance(question, tuple) and question[0] == BUILT and answer for question, answer in facts):
         return Doubt.BUILT
     if any(answer and question in machine.record.stand_ins for question, answer in facts):

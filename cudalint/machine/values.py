@@ -78,11 +78,13 @@ class Rank:
     ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round); a
     ``system`` number is one by which CUDA_VISIBLE_DEVICES names a GPU. ``process`` is the one
     that has this number, and no other. ``derived``: computed or looked up from that number, so that it may be another.
+    ``among``: how many ranks there are, where that is known.
     """
 
     kind: str
     process: tuple[str, ...] | None = None
     derived: bool = False
+    among: int | None = field(default=None, compare=False)
 
 
 Index = int | Rank | None

@@ -93,9 +93,15 @@ def starts_threads(text: Text) -> bool:
     return text.shows(text.vocabulary.threads)
 
 
+# ``with torch.cuda.device(1):`` and ``cupy.cuda.Device(1)``.
+_FOR_A_BLOCK = re.compile(rb"\bcuda\s*\.\s*[dD]evice\s*\(")
+
+
 def selects_device(text: Text) -> bool:
-    """Whether the file selects the GPU of a thread."""
-    return text.shows(text.vocabulary.selects)
+    """Whether the file selects the GPU of a thread, by a call or for a block."""
+    if text.shows(text.vocabulary.selects):
+        return True
+    return not _CUDA.isdisjoint(text.words) and _FOR_A_BLOCK.search(text.data) is not None
 
 
 def device_statement(text: Text) -> bool:

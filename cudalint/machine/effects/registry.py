@@ -69,6 +69,7 @@ from cudalint.machine.effects.stdlib import (
     kept,
     kinships,
     line_ups,
+    log_settings,
     logs,
     lookups,
     mocks,
@@ -236,11 +237,14 @@ EFFECTS: dict[str, LibraryEffect] = {
     "called-later": kept.later,
     "schedule": kept.enter,
     "schedule.run": kept.run,
+    "selector.register": kept.watch,
+    "selector.select": kept.ready,
     "warned": kept.warned,
     "log.child": logs.child,
     "log.attach": logs.attach,
     "log.configure": logs.configure,
     "log.record": logs.record,
+    "log.settings": log_settings.configure,
     "log.format": logs.formats,
     "log.enabled": logs.enabled,
     "members": lookups.members,
@@ -538,6 +542,8 @@ class LibraryEffects:
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""
+        if machine.library.traits.has(call.path, "changes-file"):
+            machine.makes_file(call.state)
         read = settings.function(machine, call) if call.receiver is None else None
         if read is not None:
             return [(call.state, read)]

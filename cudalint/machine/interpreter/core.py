@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
+from cudalint.machine.caches import Made, made
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Generator, Instance
@@ -111,6 +112,8 @@ class Core(Hooks, ABC):
         self.saved: dict[Atom, bool] = {}
         # The files that the program writes, as far as it shows which.
         self.written: set[Located] = set()
+        # Where it asked for files that were not there, and that it made then; and the processes that did so.
+        self.made_files: set[Made] = set()
         # What the generator yielded that ran last, in the order in which it did.
         self.yielded: tuple[Value, ...] = ()
         # What goes wrong where a file is loaded, should the program save values on the GPU to it later on.
@@ -283,6 +286,7 @@ class Core(Hooks, ABC):
         self.rendezvous_seen = before.rendezvous_seen
         self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
         self.saved = {**before.saved}
+        self.made_files = {*before.made_files}
         self.loaded = {place: [*found] for place, found in before.loaded.items()}
         self.evaluated = before.evaluated.copy()
         self.called_back = {*before.called_back}
@@ -321,6 +325,11 @@ class Core(Hooks, ABC):
         if self.options.listens:
             self.record.trace_steps.append(step)
         return Chain(step, state.stack)
+
+    def makes_file(self, state: State) -> None:
+        """A path writes a file, maybe one that it asked for before, and that was not there."""
+        if state.facts:
+            self.made_files |= made(state.facts, state.process.identity)
 
     def fail(self, state: State, frame: Frame, raised: Raised) -> Results:
         """End this path with an exception."""

@@ -9,12 +9,13 @@ from types import FunctionType
 
 from cudalint.machine import absent, operators
 from cudalint.machine.effects.stdlib import lookups
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import ANY_NAME, NAMESPACE, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
+    FALSE,
     NONE,
     TRUE,
     Atom,
@@ -49,7 +50,19 @@ def hasattr_(machine: Machine, call: Call) -> Results:
         return [*((s, const(True)) for s, _ in found), *((s, const(False)) for s in lacking)]
     verdicts = {has(machine, atom, name, call.state) for atom in call.args[0]}
     verdict = verdicts.pop() if len(verdicts) == 1 else None
-    return [(call.state, unknown("hasattr", call.args[0], name) if verdict is None else const(verdict))]
+    answer: Value = unknown("hasattr", call.args[0], name) if verdict is None else const(verdict)
+    if lookups.computes(machine, only(call.args[0]), name, call.state):
+        return _asked(machine, call, name, answer)
+    return [(call.state, answer)]
+
+
+def _asked(machine: Machine, call: Call, name: str, answer: Value) -> Results:
+    """To know whether there is such an attribute, Python asks for it: a property runs, and what imports a module."""
+    inner = Frame(call.frame.scope, call.frame.module, tries=1)
+    results = machine.attribute(call.args[0], name, call.state, inner, call.site)
+    lacking = [state for state, raised in inner.raises if "AttributeError" in raised.names]
+    call.frame.raises += [one for one in inner.raises if "AttributeError" not in one[1].names]
+    return [*((state, answer) for state, _ in results), *((state, FALSE) for state in lacking)]
 
 
 def getattr_(machine: Machine, call: Call) -> Results:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.plain import through
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import give_attribute
-from cudalint.machine.heap import Cache, Closure, LibraryObject, Sequence
+from cudalint.machine.heap import Cache, Class, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import DISPATCHES
 from cudalint.machine.state import State
@@ -240,15 +241,33 @@ def dispatch(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("dispatch", call.site))]
     results: Results = []
     for atom in call.args[0]:
-        chosen = _chosen(machine, atom, found, call.state)
         args = [(atom,), *call.args[1:]]
-        state = call.state if atom is call.args[0][-1] else call.state.clone()
-        results.extend(machine.call_value(chosen, args, dict(call.kwargs), state, call.frame, call.site))
+        for kind, function in _possible(machine, atom, found, call.state):
+            state = call.state.clone()
+            if kind is not None and not _is_taken(state, _name_of(found, state), kind, atom):
+                continue
+            results.extend(machine.call_value(function, args, dict(call.kwargs), state, call.frame, call.site))
     return results
 
 
-def _chosen(machine: Machine, atom: Atom, found: LibraryObject, state: State) -> Value:
-    possible: list[Atom] = []
+def _is_taken(state: State, name: str, kind: str, atom: Atom) -> bool:
+    """Whether a path may go on as if something unknown were of a type, which it assumes from then on."""
+    question = (questions.TAKES, name, kind, atom)
+    if state.fact(question) is False:
+        return False
+    state.assume(question, True)
+    return True
+
+
+def _name_of(found: LibraryObject, state: State) -> str:
+    atom = only(found.fields[DISPATCHES])
+    closure = state.get(atom) if isinstance(atom, Ref) else None
+    return closure.function.name if isinstance(closure, Closure) else "function"
+
+
+def _possible(machine: Machine, atom: Atom, found: LibraryObject, state: State) -> list[tuple[str | None, Value]]:
+    """The functions that may be called, each with the type that this takes where it is not known to be of that."""
+    possible: list[tuple[str | None, Value]] = []
     for name in reversed(found.fields):
         pair = machine.exact_items(found.fields[name], state) if name.startswith(_REGISTERED) else None
         if pair is None:
@@ -259,7 +278,20 @@ def _chosen(machine: Machine, atom: Atom, found: LibraryObject, state: State) ->
         else:
             verdict = is_instance(machine, atom, kind, state)
         if verdict is True:
-            return (*possible, *pair[1])
+            return [*possible, (None, pair[1])]
         if verdict is None:
-            possible.extend(pair[1])
-    return (*possible, *found.fields[DISPATCHES])
+            possible.append((_spelled(kind, state), pair[1]))
+    return [*possible, (None, found.fields[DISPATCHES])]
+
+
+def _spelled(kind: Atom | None, state: State) -> str:
+    """The name of a type."""
+    cls = state.get(kind) if isinstance(kind, Ref) else None
+    match kind, cls:
+        case Const(value=str(text)), _:
+            return text
+        case Lib(path=path), _:
+            return path.rpartition(".")[2]
+        case _, Class(name=name):
+            return name
+    return "type"

@@ -1,18 +1,18 @@
-"""Functions that the standard library keeps and calls later: schedulers, timers of event loops, hooks of warnings."""
+"""Functions that the standard library keeps and calls later: by schedulers, selectors, event loops, warnings."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import REPLACED, Dict, LibraryObject, Scope
+from cudalint.machine.heap import REPLACED, Dict, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Partial, Ref, Value, only, unknown
+from cudalint.machine.values import NONE, Partial, Ref, Value, only, union, unknown
 
-_EVENT = "<event>"
+_EVENT, _DATA = "<event>", "<data>"
 # What a scheduler runs may enter itself again, for ever: two rounds show what that leads to.
 _ROUNDS = 2
 _SHOWS = "warnings.showwarning"
@@ -67,6 +67,27 @@ def _round(machine: Machine, call: Call, state: State) -> list[State]:
         site = Site(module, int(ordinal))
         states = [s for each in states for s, _ in machine.call_value(given, [], {}, each, call.frame, site)]
     return states
+
+
+def watch(machine: Machine, call: Call) -> Results:
+    """``selector.register(socket, events, data)``: ``select()`` gives the data back, mostly a function to call."""
+    ref, data = call.receiver, call.get("data")
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    if isinstance(ref, Ref) and isinstance(found, LibraryObject) and data is not None:
+        kept = union([found.fields.get(_DATA, ()), data])
+        call.state.store(ref, replace(found, fields={**found.fields, _DATA: kept}))
+    return [(call.state, unknown("key", call.site))]
+
+
+def ready(machine: Machine, call: Call) -> Results:
+    """``selector.select()``: rows of a key, with what was registered under it, and of events."""
+    state, ref = call.state, call.receiver
+    found = state.get(ref) if isinstance(ref, Ref) else None
+    data = found.fields.get(_DATA) if isinstance(found, LibraryObject) else None
+    fields = {"data": data or unknown("data", call.site), "fileobj": unknown("file", call.site)}
+    key: Value = (state.new(("key", call.site), LibraryObject("selectors.SelectorKey", fields, call.site)),)
+    row: Value = (state.new(("row", call.site), Sequence("tuple", (key, unknown("events", call.site)))),)
+    return [(state, (state.new(("rows", call.site), Sequence("list", None, row)),))]
 
 
 def warned(machine: Machine, call: Call) -> Results:

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cudalint.machine import questions
+from cudalint.machine.effects.stdlib.builtins import show
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
-from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     FALSE,
     NONE,
@@ -91,9 +91,7 @@ def attach(machine: Machine, call: Call) -> Results:
         return [(call.state, NONE)]
     several = kind in (_FILTER, _HANDLES)
     name = f"{kind} {call.site.module} {call.site.ordinal}" if several else kind
-    _keep(call.state, owner, name, given, call.site)
-    if kind != _LEVEL and any(_is_of_program(atom, call.state) for atom in given):
-        _listens(call.state, call.site)
+    keep(call, owner, name, given)
     return [(call.state, NONE)]
 
 
@@ -101,11 +99,11 @@ def configure(machine: Machine, call: Call) -> Results:
     """``basicConfig(level=..., handlers=[...])``: of the root logger."""
     level = call.kwargs.get(_LEVEL)
     if level is not None:
-        _keep(call.state, _ROOT, _LEVEL, level, call.site)
-    for place, given in enumerate(machine.exact_items(call.kwargs.get("handlers") or (), call.state) or ()):
-        _keep(call.state, _ROOT, f"{_HANDLES} {call.site.module} {call.site.ordinal} {place}", given, call.site)
-        if any(_is_of_program(atom, call.state) for atom in given):
-            _listens(call.state, call.site)
+        keep(call, _ROOT, _LEVEL, level)
+    listed = call.kwargs.get("handlers")
+    handlers = machine.exact_items(listed, call.state) if listed is not None else None
+    for place, given in enumerate(handlers or [unknown("handler", call.site)]):
+        keep(call, _ROOT, f"{_HANDLES} {call.site.module} {call.site.ordinal} {place}", given)
     return [(call.state, NONE)]
 
 
@@ -114,11 +112,14 @@ def _is_of_program(atom: Atom, state: State) -> bool:
     return isinstance(atom, Bound | Partial) or isinstance(found, Closure | Instance)
 
 
-def _keep(state: State, owner: Atom | str, name: str, given: Value, site: Site) -> None:
-    place = _place(owner)
+def keep(call: Call, owner: Atom | str, name: str, given: Value) -> None:
+    """A logger, by its name, or a handler has something from now on: a level, or what listens to its records."""
+    state, place = call.state, _place(owner)
     found = state.get(place)
     fields = found.fields if isinstance(found, LibraryObject) else {}
-    state.store(place, LibraryObject("cudalint.log", {**fields, name: given}, site))
+    state.store(place, LibraryObject("cudalint.log", {**fields, name: given}, call.site))
+    if any(_is_of_program(atom, state) for atom in given) and state.get(_LISTENING) is None:
+        state.store(_LISTENING, LibraryObject("cudalint.log", {}, call.site))
 
 
 def _kept(state: State, owner: Atom | str) -> dict[str, Value]:
@@ -126,26 +127,46 @@ def _kept(state: State, owner: Atom | str) -> dict[str, Value]:
     return found.fields if isinstance(found, LibraryObject) else {}
 
 
-def _listens(state: State, site: Site) -> None:
-    if state.get(_LISTENING) is None:
-        state.store(_LISTENING, LibraryObject("cudalint.log", {}, site))
-
-
 def record(machine: Machine, call: Call) -> Results:
     """``logger.info(message)``: filters, handlers and formatters of the program see the record where it passes."""
-    listening = call.state.get(_LISTENING)
     name, level = _name(call.receiver) if call.receiver is not None else "", _level_of(call)
-    if not isinstance(listening, LibraryObject) or name is None or level is None:
+    holds = any(isinstance(atom, Ref) for value in call.args for atom in value)
+    listening = call.state.get(_LISTENING)
+    if name is None or level is None or not (holds or listening) or not _passes(call.state, name, level):
         return [(call.state, NONE)]
-    if not _passes(call.state, name, level):
-        return [(call.state, NONE)]
+    states = _told(machine, call, name, level) if holds else [call.state]
+    return [(after, NONE) for state in states for after in _heard(machine, replace(call, state=state), name, level)]
+
+
+def _told(machine: Machine, call: Call, name: str, level: int) -> list[State]:
+    """A record becomes a text where a handler shows it: what it is given is asked for its own.
+
+    That this fails is shown. Where there is no handler, Python shows warnings.
+    """
+    state = call.state
+    kept = [_of_kind(_kept(state, above), _HANDLES) for above in _lineage(state, name)]
+    given = [atom for rows in kept for _, one in rows for atom in one]
+    least = [_level(_kept(state, atom).get(_LEVEL, const(0))) for atom in given] or [_DEFAULT]
+    if not any(_accepts(each, level) for each in least):
+        return [state]
+    record, machine.record = machine.record, machine.record.copy()
+    inner = Frame(call.frame.scope, call.frame.module)
+    after = show(machine, replace(call, state=state.clone(), frame=inner, kwargs={}))
+    machine.record = record
+    return [one for one, _ in after] or [state]
+
+
+def _heard(machine: Machine, call: Call, name: str, level: int) -> list[State]:
     state, process = call.state, call.state.process
+    listening = state.get(_LISTENING)
+    if not isinstance(listening, LibraryObject):
+        return [state]
     # A second record does to the process what the first one did.
     key, now = f"{name} {level}", (process.identity, process.driver is None)
     if constant(listening.fields.get(key, NONE)) == now:
-        return [(state, NONE)]
+        return [state]
     state.store(_LISTENING, replace(listening, fields={**listening.fields, key: const(now)}))
-    return [(after, NONE) for after in _handled(machine, call, name, level)]
+    return _handled(machine, call, name, level)
 
 
 def _handled(machine: Machine, call: Call, name: str, level: int) -> list[State]:

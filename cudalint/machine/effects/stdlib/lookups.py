@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterator
+from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
@@ -14,6 +15,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     NONE,
+    Atom,
     Bound,
     Const,
     Lib,
@@ -104,12 +106,58 @@ def members(machine: Machine, call: Call) -> Results:
     names = sorted(_member_names(machine, ref, state)) if isinstance(ref, Ref) else []
     if not names or not isinstance(ref, Ref):
         return [(state, unknown("members", call.site))]
+    return [
+        (after, _rows(machine, ref, names, replace(call, state=after)))
+        for after in _computed(machine, ref, names, call)
+    ]
+
+
+def _computed(machine: Machine, ref: Ref, names: list[str], call: Call) -> list[State]:
+    """The paths after all that an object computes was asked for: its properties run."""
+    states = [call.state]
+    for name in names:
+        if not computes(machine, ref, name, call.state):
+            continue
+        states = [s for each in states for s, _ in machine.attribute((ref,), name, each, call.frame, call.site)]
+        states = merge(states)
+    return states
+
+
+def _rows(machine: Machine, ref: Ref, names: list[str], call: Call) -> Value:
+    state = call.state
     rows: list[Value] = []
     for name in names:
         value = _member(machine, ref, name, call)
         if len(value) == 1 and _passes(machine, value, call):
             rows.append((state.new(("member", call.site, name), Sequence("tuple", (const(name), value))),))
-    return [(state, (state.new(("members", call.site), Sequence("list", tuple(rows))),))]
+    return (state.new(("members", call.site), Sequence("list", tuple(rows))),)
+
+
+def computes(machine: Machine, owner: Atom | None, name: str, state: State) -> bool:
+    """Whether code of the program runs where an attribute is asked for."""
+    found = state.get(owner) if isinstance(owner, Ref) else None
+    match found:
+        case Scope(kind="module", variables=variables):
+            return name not in variables and "__getattr__" in variables
+        case Instance(attributes=attributes) if name not in attributes:
+            held = _of_class(machine, found, name, state)
+            if held is None:
+                return machine.user_method(found, "__getattr__", state) is not None
+            atom = only(held)
+            kept = state.get(atom) if isinstance(atom, Ref) else None
+            if isinstance(kept, Instance):
+                return machine.user_method(kept, "__get__", state) is not None
+            return isinstance(kept, Closure) and kept.kind in ("property", "cached")
+    return False
+
+
+def _of_class(machine: Machine, instance: Instance, name: str, state: State) -> Value | None:
+    """What the classes of an object have under a name."""
+    for entry in machine.mro(instance.cls, state):
+        scope = state.get(entry.scope) if isinstance(entry, Class) else None
+        if isinstance(scope, Scope) and name in scope.variables:
+            return scope.variables[name]
+    return None
 
 
 def _member_names(machine: Machine, ref: Ref, state: State) -> set[str]:

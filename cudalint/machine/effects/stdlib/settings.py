@@ -125,6 +125,7 @@ def method(machine: Machine, call: Call) -> Value | None:
         return _is_there(machine, call, (owner,))
     last = name.removeprefix("?.")
     if last in paths.WRITE:
+        machine.makes_file(call.state)
         _may_write(machine, ((owner,), *call.args), call.state)
     if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym) is not None:
         return unknown("follows", (owner.sym, ".", last), *call.args)
@@ -133,10 +134,13 @@ def method(machine: Machine, call: Call) -> Value | None:
 
 def _opened(machine: Machine, call: Call, path: Value, rest: list[Value]) -> Value | None:
     place = paths.located(path)
+    mode = constant(call.kwargs.get("mode") or (rest[0] if rest else const("r")))
+    writes = not isinstance(mode, str) or not _WRITES.isdisjoint(mode)
+    if writes:
+        machine.makes_file(call.state)
     if place is None:
         return None
-    mode = constant(call.kwargs.get("mode") or (rest[0] if rest else const("r")))
-    if not isinstance(mode, str) or not _WRITES.isdisjoint(mode):
+    if writes:
         machine.written.add(place)
         return None
     atom = paths.shown(path)

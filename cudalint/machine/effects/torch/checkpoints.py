@@ -23,6 +23,7 @@ from cudalint.machine.values import NONE, Const, Dev, Rank, Ref, Tensor, Unknown
 
 def save(machine: Machine, call: Call) -> Results:
     """``torch.save(obj, file)``: reads the data, and notes whether some of it lies on the GPU."""
+    machine.makes_file(call.state)
     place = _file(call.get("f") or ())
     value = call.get("obj") or NONE
     found = list(carried(value, call.state, Pickler.NAMES))

@@ -46,7 +46,8 @@ def spawn(machine: Machine, call: Call) -> Results:
     methods = ["spawn"] if given is None else strings(given)
     function = call.get("fn") or ()
     many = count_of(call.get("nprocs"), default_many=False)
-    args: list[Value] = [(Rank("local"),), *arguments(machine, state, call.get("args"))]
+    rank = Rank("local", among=count_at_start(call))
+    args: list[Value] = [(rank,), *arguments(machine, state, call.get("args"))]
     daemon = constant(call.get("daemon") or NONE) is True
     waits = constant(call.get("join") or TRUE) is True
     start = Start(

@@ -1,0 +1,51 @@
+"""Files that a program makes where they are not there: who asks for them later may find what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from cudalint.machine.paths import Located
+from cudalint.machine.questions import Fact
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Unknown
+
+# Files that were asked for, were not there and were written then, by how their paths are made, and the process that
+# did so.
+Made = tuple[Hashable, tuple[str, ...]]
+# What asks whether a file is there.
+_IS_THERE = frozenset({"exists", "isfile", "is_file", "lexists"})
+# How deep the parts of a path are looked into for the places that made them.
+_DEEPEST = 8
+
+
+def made(facts: Iterable[Fact], process: tuple[str, ...]) -> set[Made]:
+    """A process writes a file: what it asked for before, and was not there, it makes by that."""
+    return {(file, process) for file in _lacking(facts)}
+
+
+def may_be_there(facts: Iterable[Fact], process: tuple[str, ...], known: set[Made]) -> bool:
+    """Whether a path goes on as if a file lacked that the process may have been left by those that started it."""
+    files = set(_lacking(facts)) if known else set()
+    return any(file in files and maker == process[: len(maker)] and maker != process for file, maker in known)
+
+
+def _lacking(facts: Iterable[Fact]) -> Iterator[Hashable]:
+    """The files that are asked for and not there: those of one kind are as one, whatever their numbers are."""
+    for question, answer in facts:
+        match question:
+            case ("asks", str(name), Located(module=module, parts=parts), _) if name in _IS_THERE and not answer:
+                yield module, parts[:-1]
+            case ("asks", str(name), Unknown(sym=sym), _) if name in _IS_THERE and not answer:
+                yield frozenset(_places(sym, 0))
+
+
+def _places(sym: Hashable, depth: int) -> Iterator[Site]:
+    """Where the parts of a path are made."""
+    match sym:
+        case Site():
+            yield sym
+        case Unknown(sym=inner) if depth < _DEEPEST:
+            yield from _places(inner, depth + 1)
+        case tuple() if depth < _DEEPEST:
+            for part in sym:
+                yield from _places(part, depth + 1)
