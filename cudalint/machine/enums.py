@@ -103,11 +103,24 @@ def named(cls: Class, state: State) -> dict[str, Value]:
     return dict(zip(cls.members, members(cls, state), strict=False))
 
 
+def is_whole(cls: Class, state: State) -> bool:
+    """Whether all that the body of an Enum binds, and is no method, is known to be a member."""
+    scope = state.get(cls.scope)
+    bound = scope.variables if isinstance(scope, Scope) else {}
+    return all(name in cls.members or not _is_member(name, value, state) for name, value in bound.items())
+
+
 def lacks_value(cls: Class, order: Order, value: Value, library: Library, state: State) -> bool:
     """Whether no member of an Enum has a value: all are known, and none is made of others or in a way of its own."""
     wanted = constant(value)
     known = [_value(member) for member in members(cls, state)]
-    if wanted is ... or ... in known or wanted in known or any(member == value for member in members(cls, state)):
+    if (
+        not is_whole(cls, state)
+        or wanted is ...
+        or ... in known
+        or wanted in known
+        or any(member == value for member in members(cls, state))
+    ):
         return False
     return not any(
         library.is_a(entry, _FLAGS) if isinstance(entry, str) else defines(entry, _MAKING, state) for entry in order

@@ -533,7 +533,7 @@ class Attributes(Core):
                 return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
             if isinstance(found, Class) and found.members:
                 member = enums.by_name(found, key, state)
-                if not member and isinstance(constant(key), str):
+                if not member and isinstance(constant(key), str) and enums.is_whole(found, state):
                     return self.fail(state, frame, Raised(None, ("KeyError", "LookupError")))
                 return [(state, member or unknown("member", site))]
             if isinstance(found, Class | Closure):

@@ -24,7 +24,7 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "itertools.accumulate": itertools.accumulate, "itertools.chain": itertools.chain,
     "itertools.compress": itertools.compress, "itertools.islice": itertools.islice,
     "itertools.pairwise": itertools.pairwise, "itertools.zip_longest": itertools.zip_longest,
-    "builtins.len": len, "math.ceil": math.ceil, "math.floor": math.floor, "builtins.abs": abs,
+    "math.ceil": math.ceil, "math.floor": math.floor, "builtins.abs": abs,
     "builtins.divmod": divmod,
 }  # fmt: skip
 # How many items are gone through, and how deep tuples are looked into.
