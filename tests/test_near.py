@@ -75,6 +75,7 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("names of a lazy package that are there", "pkg/machines.py"),
     ("a module that the fork server imports first asks for a GPU", "devices.py"),
     ("a program that sets Django up and starts workers", "scoring/models.py"),
+    ("a configuration names the class of a handler", "handlers.py"),
     ("a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811", "sp.py"),
     (
         "a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811",
