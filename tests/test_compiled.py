@@ -90,6 +90,21 @@ def test_no_pattern_of_what_is_compiled_names_a_sequence_or_the_rest_of_one() ->
     assert named == []
 
 
+def test_nothing_that_is_compiled_combines_a_frozenset_with_keys() -> None:
+    # Typeshed calls the result a frozenset, Python makes a set: compiled, this is a TypeError.
+    def is_keys(node: ast.expr) -> bool:
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys"
+
+    combined = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for name in sorted(compiled_modules())
+        for path in [ROOT / f"{name.replace('.', '/')}.py"]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.BinOp) and is_keys(node.right) and not is_keys(node.left)
+    ]
+    assert combined == []
+
+
 def test_every_part_of_the_machine_is_a_room() -> None:
     rooms = {
         node.name

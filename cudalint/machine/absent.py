@@ -50,7 +50,7 @@ def class_gives(order: Order, name: str, library: Library, state: State, deleted
         if name in variables:
             return True
         missing = missing and (deleted or not any(_may_set(name, value, state) for value in variables.values()))
-        missing = missing and not _DYNAMIC & variables.keys()
+        missing = missing and _DYNAMIC.isdisjoint(variables)
     return False if missing else None
 
 

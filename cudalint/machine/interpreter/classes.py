@@ -298,7 +298,7 @@ class Classes(Core):
                 states.append(after)
             return states
         states = [state]
-        for name in validator.names & found.attributes.keys():
+        for name in validator.names.intersection(found.attributes):
             if name not in given.kwargs and validator.mode != "always":
                 # A default is taken as it is.
                 continue
