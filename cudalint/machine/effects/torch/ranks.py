@@ -14,6 +14,7 @@ from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
+from cudalint.machine.questions import IN_ENVIRONMENT
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Group, Process, Selected, State
 from cudalint.machine.trace import Chain, Site
@@ -41,6 +42,8 @@ from cudalint.machine.values import (
 def init(machine: Machine, call: Call) -> Results:
     """``init_process_group``: NCCL, or both backends where none is named."""
     state = call.state
+    if _meets_by_environment(call) and _lacks_its_rank(call, state):
+        return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
     backend = call.get("backend")
     names = strings(backend) if backend is not None and backend != NONE else []
     name = "?" if backend is not None and backend != NONE and not names else names[0].lower() if names else "default"
@@ -62,6 +65,20 @@ def init(machine: Machine, call: Call) -> Results:
     group = Group(name, device, made, alone, own, early, by_hand=by_hand, built=call.text("library"))
     state.process = replace(state.process, group=group)
     return [(state, NONE)]
+
+
+def _meets_by_environment(call: Call) -> bool:
+    """Whether ranks meet where the variables of the environment say, which is so unless something else is given."""
+    method = call.get("init_method")
+    by_variables = method is None or method == NONE or strings(method) == ["env://"]
+    return by_variables and call.get("store") in (None, NONE) and not call.text("library")
+
+
+def _lacks_its_rank(call: Call, state: State) -> bool:
+    """Whether nothing says which rank this is: torch then raises ``ValueError`` (torch 2.11, ``rendezvous.py``)."""
+    rank = call.get("rank")
+    is_given = rank is not None and rank not in (NONE, const(-1))
+    return not is_given and state.process.environ("RANK") is None and state.fact((IN_ENVIRONMENT, "RANK")) is False
 
 
 def _is_one_by_environment(call: Call) -> bool:
@@ -376,7 +393,7 @@ def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Ch
 
 def _was_started_alone(state: State) -> bool:
     """Whether no launcher said which rank of its machine this is: what the program takes then is the only GPU."""
-    return state.process.launch is None and state.fact((questions.IN_ENVIRONMENT, "LOCAL_RANK")) is False
+    return state.process.launch is None and state.fact((IN_ENVIRONMENT, "LOCAL_RANK")) is False
 
 
 def _used(machine: Machine, call: Call, state: State, group: Group, index: Index, what: str) -> Results:
