@@ -9,9 +9,9 @@ from cudalint.machine.questions import Fact
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Unknown
 
-# Files that were asked for, were not there and were written then, by how their paths are made, and the process that
-# did so.
-Made = tuple[Hashable, tuple[str, ...]]
+# Files that were asked for, were not there and were written then, by how their paths are made; how often files had
+# changed when they were asked for; and the process that did so.
+Made = tuple[Hashable, int, tuple[str, ...]]
 # What asks whether a file is there.
 _IS_THERE = frozenset({"exists", "isfile", "is_file", "lexists"})
 # How deep the parts of a path are looked into for the places that made them.
@@ -20,23 +20,30 @@ _DEEPEST = 8
 
 def made(facts: Iterable[Fact], process: tuple[str, ...]) -> set[Made]:
     """A process writes a file: what it asked for before, and was not there, it makes by that."""
-    return {(file, process) for file in _lacking(facts)}
+    return {(file, changes, process) for file, changes in _lacking(facts)}
 
 
 def may_be_there(facts: Iterable[Fact], process: tuple[str, ...], known: set[Made]) -> bool:
-    """Whether a path goes on as if a file lacked that the process may have been left by those that started it."""
-    files = set(_lacking(facts)) if known else set()
-    return any(file in files and maker == process[: len(maker)] and maker != process for file, maker in known)
+    """Whether a path goes on as if a file lacked that the process may have been left by those that started it.
+
+    It has to be asked for once more: what follows where it lacked at first is not undone by making it.
+    """
+    lacking = set(_lacking(facts)) if known else set()
+    return any(
+        file == one and changes > before and maker == process[: len(maker)] and maker != process
+        for file, before, maker in known
+        for one, changes in lacking
+    )
 
 
-def _lacking(facts: Iterable[Fact]) -> Iterator[Hashable]:
+def _lacking(facts: Iterable[Fact]) -> Iterator[tuple[Hashable, int]]:
     """The files that are asked for and not there: those of one kind are as one, whatever their numbers are."""
     for question, answer in facts:
         match question:
-            case ("asks", str(name), Located(module=module, parts=parts), _) if name in _IS_THERE and not answer:
-                yield module, parts[:-1]
-            case ("asks", str(name), Unknown(sym=sym), _) if name in _IS_THERE and not answer:
-                yield frozenset(_places(sym, 0))
+            case ("asks", str(name), Located(module=module, parts=parts), int(n)) if name in _IS_THERE and not answer:
+                yield (module, parts[:-1]), n
+            case ("asks", str(name), Unknown(sym=sym), int(n)) if name in _IS_THERE and not answer:
+                yield frozenset(_places(sym, 0)), n
 
 
 def _places(sym: Hashable, depth: int) -> Iterator[Site]:
