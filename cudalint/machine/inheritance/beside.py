@@ -96,7 +96,7 @@ class Besides(Settings):
                 deeds.public.setdefault(done, site)
                 if process.has_sent:
                     deeds.later.setdefault(done, site)
-        if process.siblings != 1 and any(self._reading(state)) and not done.by_one:
+        if process.siblings != 1 and self._is_started(state) and not done.by_one:
             self._meets(act, act, where, site)
         for beside in process.beside:
             for other, _ in beside.later if beside.heard else beside.public:

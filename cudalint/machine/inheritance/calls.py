@@ -155,7 +155,7 @@ class Calls(Iteration):
         if not isinstance(text, str) or set(text) & set("wx"):
             self._repeats(shown(path), given.site, given.state)
         for state, value in results:
-            if any(self._reading(state)):
+            if self._is_started(state):
                 self._ending.update(dict.fromkeys(value, f"{shown(path)}()"))
 
     def _hands(self, args: list[Value], kwargs: dict[str, Value], state: State, frame: Frame, site: Site) -> None:
@@ -210,7 +210,7 @@ class Calls(Iteration):
         self, atom: Atom, place: Hashable, args: list[Value], state: State, frame: Frame, site: Site
     ) -> None:
         """Call something on a copy, unless that was done."""
-        key = (place, state.process.identity, any(self._reading(state)))
+        key = (place, state.process.identity, self._is_started(state))
         if key in self._speculated:
             return
         self._speculated.add(key)
@@ -363,7 +363,7 @@ class Calls(Iteration):
         scoped = self._scopes.get(place)
         if scoped is not None:
             self._note(Why.SETS, scoped[0], place, state, ends=True, felt_by=scoped[1])
-        if any(self._reading(state)):
+        if self._is_started(state):
             for value in (*given.args, *given.kwargs.values()):
                 self.finds(value, state, given.site)
         self._where.append(given.site)

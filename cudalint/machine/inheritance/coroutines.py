@@ -63,7 +63,7 @@ class Coroutines(Threads):
 
     def _leaves(self, effect: ProcessEffect, path: str, site: Site, state: State) -> None:
         super()._leaves(effect, path, site, state)
-        if self._before_coroutines and self._is_told(effect, path) and not any(self._reading(state)):
+        if self._before_coroutines and self._is_told(effect, path) and not self._is_started(state):
             self._shown_by_coroutines.setdefault(site)
 
     def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:

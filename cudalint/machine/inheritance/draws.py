@@ -114,7 +114,7 @@ class Draws(Endings):
         return library not in state.process.seeded and (launch is None or launch.family != "loader")
 
     def _is_filled(self, what: str, state: State) -> None:
-        if any(self._reading(state)):
+        if self._is_started(state):
             state.process = replace(state.process, unseeded=state.process.unseeded | {what})
 
     def _is_drawn(self, path: str, site: Site, state: State) -> None:

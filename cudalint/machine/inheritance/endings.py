@@ -40,7 +40,7 @@ class Endings(Identity):
         return results
 
     def _ends_with_its_process(self, made: Iterable[Atom], name: str, state: State) -> None:
-        if any(self._reading(state)):
+        if self._is_started(state):
             self._ending.update(dict.fromkeys(made, name))
 
     def _finalises(self, watch: Watch) -> Iterator[Doubt]:

@@ -66,7 +66,7 @@ class Failures(Gathering):
     ) -> None:
         """What a handler is given has the traceback of the worker in its text, from some launchers."""
         begun = (found for key, found in self.record.launches.items() if key not in before)
-        if any(self._reading(state)) or not any(found.family in _QUOTES for found in begun):
+        if self._is_started(state) or not any(found.family in _QUOTES for found in begun):
             return
         for handler in handlers:
             if handler.name is not None:
@@ -132,7 +132,7 @@ class Failures(Gathering):
 
     def _may_tell(self, path: str, args: list[Value], site: Site, state: State) -> None:
         has = self.library.traits.has
-        if any(self._reading(state)):
+        if self._is_started(state):
             return
         if self._failed_at is not None and has(path, "tells-failure"):
             self._tells(self._failed_at)

@@ -79,7 +79,7 @@ class Identity(Descriptors):
         values = tuple(values)
         if any(_looks_at_processes(atom) for value in values for atom in value):
             self._asked.setdefault(Doubt(Why.NAME, "", site))
-        if not self.library.traits.has(path, "writes-names") or not any(self._reading(state)):
+        if not self.library.traits.has(path, "writes-names") or not self._is_started(state):
             return
         if path == "shelve.open" and self._own_classes(state):
             self._is_called(shown(path), site, state, by_value=True)

@@ -279,7 +279,7 @@ class Names(Submodules):
 
         ``own`` are the methods that may give it a text; what lies in containers is shown by its ``__repr__``.
         """
-        if not any(self._reading(state)):
+        if not self._is_started(state):
             return
         shown = [(atom, own) for value in values for atom in value]
         seen: set[Atom] = set()

@@ -117,10 +117,6 @@ class Progress(Files):
             constant(_given(args, kwargs, told.place, name, is_unshown)) in (False, 0) for name in _WAITS_IF
         )
 
-    def _is_started(self, state: State) -> bool:
-        """Whether a process is one that another has started."""
-        return any(self._reading(state))
-
     def _counts(self, path: str, args: list[Value]) -> bool:
         if path in _OF_ANY_TREE:
             return "psutil" in self._imported

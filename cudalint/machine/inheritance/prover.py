@@ -161,7 +161,7 @@ class Prover(Texts):
 
     def _asks_where(self, path: str, state: State) -> None:
         """The parent asks where the data of a tensor lies, which lies elsewhere when it was handed over."""
-        if self._lent and path.rpartition(".")[2] in _TELLS_WHERE and not any(self._reading(state)):
+        if self._lent and path.rpartition(".")[2] in _TELLS_WHERE and not self._is_started(state):
             self._writes_array(state)
 
     def set_attribute(

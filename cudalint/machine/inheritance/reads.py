@@ -27,6 +27,10 @@ class Reads(Ledger):
             if identity[: len(own)] == own and not watch.booting:
                 yield watch
 
+    def _is_started(self, state: State) -> bool:
+        """Whether a process is one that another has started afresh, or comes from one, at its work."""
+        return any(self._reading(state))
+
     def _reads(self, module: str, name: str, state: State, site: Site | None = None) -> None:
         for watch in self._reading(state):
             if (self._importing and module in self._where[-1:]) or (module, name) in watch.reads:

@@ -9,13 +9,12 @@ from types import FunctionType
 
 from cudalint.machine import absent, operators
 from cudalint.machine.effects.stdlib import lookups
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import ANY_NAME, NAMESPACE, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
-    FALSE,
     NONE,
     TRUE,
     Atom,
@@ -45,24 +44,12 @@ def hasattr_(machine: Machine, call: Call) -> Results:
     name = constant(call.args[1]) if len(call.args) == 2 else ...
     if not isinstance(name, str):
         return [(call.state, unknown("hasattr", call.site))]
-    if _is_made(machine, call.args[0], name, call.state):
+    if lookups.computes(machine, only(call.args[0]), name, call.state):
         found, lacking = _attempted(machine, name, call)
         return [*((s, const(True)) for s, _ in found), *((s, const(False)) for s in lacking)]
     verdicts = {has(machine, atom, name, call.state) for atom in call.args[0]}
     verdict = verdicts.pop() if len(verdicts) == 1 else None
-    answer: Value = unknown("hasattr", call.args[0], name) if verdict is None else const(verdict)
-    if lookups.computes(machine, only(call.args[0]), name, call.state):
-        return _asked(machine, call, name, answer)
-    return [(call.state, answer)]
-
-
-def _asked(machine: Machine, call: Call, name: str, answer: Value) -> Results:
-    """To know whether there is such an attribute, Python asks for it: a property runs, and what imports a module."""
-    inner = Frame(call.frame.scope, call.frame.module, tries=1)
-    results = machine.attribute(call.args[0], name, call.state, inner, call.site)
-    lacking = [state for state, raised in inner.raises if "AttributeError" in raised.names]
-    call.frame.raises += [one for one in inner.raises if "AttributeError" not in one[1].names]
-    return [*((state, answer) for state, _ in results), *((state, FALSE) for state in lacking)]
+    return [(call.state, unknown("hasattr", call.args[0], name) if verdict is None else const(verdict))]
 
 
 def getattr_(machine: Machine, call: Call) -> Results:
@@ -77,7 +64,7 @@ def getattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
     if len(call.args) == 2:
         return machine.attribute(call.args[0], name, call.state, call.frame, call.site)
-    if _is_made(machine, call.args[0], name, call.state):
+    if lookups.computes(machine, only(call.args[0]), name, call.state):
         found, lacking = _attempted(machine, name, call)
         return [*found, *((state, call.args[2]) for state in lacking)]
     if (asked := _asked_of_python(machine, name, call)) is not None:
@@ -92,21 +79,6 @@ def getattr_(machine: Machine, call: Call) -> Results:
     return [(state, union([value, call.args[2]])) for state, value in results]
 
 
-def _is_made(machine: Machine, value: Value, name: str, state: State) -> bool:
-    """Whether code of the program's class or module gives an attribute when it is asked for, if it does."""
-    atom = only(value)
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(found, Scope):
-        return name not in found.variables and "__getattr__" in found.variables
-    if not isinstance(found, Instance) or name in found.attributes:
-        return False
-    given = machine.user_method(found, name, state)
-    if given is None:
-        return machine.user_method(found, "__getattr__", state) is not None
-    held = state.get(given) if isinstance(given, Ref) else None
-    return isinstance(held, Closure) and held.kind in ("property", "cached")
-
-
 def _asked_of_python(machine: Machine, name: str, call: Call) -> Results | None:
     """``getattr(sys, "frozen", False)``: what some programs, systems or versions have, and this module here has not."""
     atom, state = only(call.args[0]), call.state
@@ -118,7 +90,7 @@ def _asked_of_python(machine: Machine, name: str, call: Call) -> Results | None:
 
 
 def _attempted(machine: Machine, name: str, call: Call) -> tuple[Results, list[State]]:
-    """What an attribute is, and the paths on which it turns out not to be there."""
+    """What an attribute is when it is asked for, and the paths on which it turns out not to be there."""
     value, state, frame, site = call.args[0], call.state, call.frame, call.site
     return machine.attempt("AttributeError", lambda: machine.attribute(value, name, state, frame, site), frame)
 

@@ -42,7 +42,7 @@ from cudalint.machine.values import (
 def init(machine: Machine, call: Call) -> Results:
     """``init_process_group``: NCCL, or both backends where none is named."""
     state = call.state
-    if _meets_by_environment(call) and _lacks_its_rank(call, state):
+    if not call.text("library") and _meets_by_environment(call) and _lacks_its_rank(call, state):
         return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
     backend = call.get("backend")
     names = strings(backend) if backend is not None and backend != NONE else []
@@ -71,7 +71,7 @@ def _meets_by_environment(call: Call) -> bool:
     """Whether ranks meet where the variables of the environment say, which is so unless something else is given."""
     method = call.get("init_method")
     by_variables = method is None or method == NONE or strings(method) == ["env://"]
-    return by_variables and call.get("store") in (None, NONE) and not call.text("library")
+    return by_variables and call.get("store") in (None, NONE)
 
 
 def _lacks_its_rank(call: Call, state: State) -> bool:
@@ -106,13 +106,12 @@ def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
     launch = process.launch
     if launch is None or launch.family != "spawn":
         return False
-    method = call.get("init_method")
-    if method is not None and method != NONE and strings(method) != ["env://"]:
+    if not _meets_by_environment(call):
         return False
-    if method == NONE and machine.options.assumed:
+    if call.get("init_method") == NONE and machine.options.assumed:
         # Who calls with an address cannot be seen; this is what becomes of the default.
         return False
-    if call.get("store") not in (None, NONE) or machine.record.cut is not None or machine.abandoned:
+    if machine.record.cut is not None or machine.abandoned:
         # What was left out may set them.
         return False
     return all(process.environ(name) is None for name in RENDEZVOUS) and not machine.rendezvous_seen
