@@ -164,7 +164,8 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
         case (questions.DEFINES, str(path), str(name)):
             return Assumption(f"`{path}`", f"{'defines' if answer else 'does not define'} `{name}`")
         case (questions.USES, str(path)):
-            return Assumption(f"`{path.rpartition('.')[2]}()`", _negated("uses the GPU that it is given", answer))
+            does = "uses" if answer else "does not use"
+            return Assumption(f"`{path.rpartition('.')[2]}()`", f"{does} the GPU that it is given")
         case (questions.TAKES, str(function), str(kind), _):
             return Assumption(f"`{function}()`", _negated(f"is given a {kind}", answer))
         case (questions.BUILT, str(package)):
