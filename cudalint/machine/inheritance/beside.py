@@ -122,22 +122,29 @@ class Besides(Settings):
         """A worker uses a file whose name all its siblings know, or a parent one that its worker may use meanwhile."""
         if not self._deeds and not state.process.beside:
             return
-        traits = self.library.traits
         if self.starts_program(path):
             self._commands_beside(site, state)
-        changes, reads = traits.of(path, "changes-file"), traits.has(path, "reads-file")
-        if changes is None and not reads and not traits.has(path, "opens-file"):
+        changes, act = self.library.traits.of(path, "changes-file"), self._act_on_file(path, args, kwargs)
+        if act is None:
             return
-        act = Act.SETS
-        if changes is None:
-            mode = constant(kwargs.get("mode", args[1] if len(args) > 1 else const("r")))
-            act = Act.READS if reads or (isinstance(mode, str) and not set(mode) & set("wxa+")) else Act.SETS
         place = 0 if changes is None else changes.place or 0
         named = (receiver,) if receiver is not None else args[place] if place < len(args) else ()
         if known(named):
             self._does(act, named, site, state)
         elif any(_is_shared_by_some(atom) for atom in named):
             self._does(act, site, site, state)
+
+    def _act_on_file(self, path: str, args: list[Value], kwargs: dict[str, Value]) -> Act | None:
+        """What a call does with a file that it is told of; None where it is told of none."""
+        traits = self.library.traits
+        if traits.of(path, "changes-file") is not None:
+            return Act.SETS
+        if traits.has(path, "reads-file"):
+            return Act.READS
+        if not traits.has(path, "opens-file"):
+            return None
+        mode = constant(kwargs.get("mode", args[1] if len(args) > 1 else const("r")))
+        return Act.READS if isinstance(mode, str) and not set(mode) & set("wxa+") else Act.SETS
 
     def _commands_beside(self, site: Site, state: State) -> None:
         """Another program may look at what workers write meanwhile."""
