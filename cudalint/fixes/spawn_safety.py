@@ -262,7 +262,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.IN_SHARED_MEMORY:
             return "tensors on the CPU that a process is given are copied by a fork and shared with a fresh process"
         case Why.STOPPED:
-            return "the code does not show what the worker runs"
+            return "the code does not show that a fresh process comes to its work"
 
 
 def _source(doubt: Doubt, case: Case) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.inheritance.beside import Besides
+from cudalint.machine.inheritance.closing import Closing
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING
 from cudalint.machine.interpreter import Setting
@@ -33,7 +33,7 @@ class Drawing:
     shows: bool = False
 
 
-class Handing(Besides):
+class Handing(Closing):
     """A machine that notes what a program changes that it has handed over, and what shows of elements made later."""
 
     def __init__(self, setting: Setting) -> None:
