@@ -238,7 +238,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.FAILS:
             return f"`{name}` tells which worker failed first, and fresh ones fail in another order"
         case Why.HANDLES:
-            return "the worker asks for the exception that is handled, and a forked one is started in a handler"
+            return "a worker begins in a handler; it asks for the exception that is handled, or its traceback is shown"
         case Why.DESCRIPTOR:
             return f"`{name}` gives the number of an open file, and fresh processes have others"
         case Why.TEXT:

@@ -212,15 +212,15 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class Handed:
-    """An object that a thread of its process reads later, as it was when it was handed over.
+    """An object, or an array, that a thread of its process reads later, as it was when it was handed over.
 
-    ``until`` are the addresses of what tells that it was taken.
+    ``address`` is the array itself, which no heap holds. ``until`` are the addresses of what tells that it was taken.
     """
 
     address: Hashable
     site: Site
     until: frozenset[Hashable]
-    thing: Object = field(compare=False)
+    thing: Object | None = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,10 @@ from cudalint.machine.state import Act, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value
 
-_CLOSES = "close"
 _LEAVES = "__exit__"
+# What puts something into a file for others to see, or may.
+_WRITES = frozenset({"close", _LEAVES, "flush", "write", "writelines", "truncate"})
+_PRINTS = "builtins.print"
 
 
 class Closing(Besides):
@@ -35,6 +37,8 @@ class Closing(Besides):
         self, path: str, receiver: Atom | None, args: list[Value], kwargs: dict[str, Value], site: Site, state: State
     ) -> None:
         super()._changes_file(path, receiver, args, kwargs, site, state)
+        if self.library.traits.has(path, "removes-files") and state.process.identity in self._beside:
+            self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
         if self.library.traits.has(path, "opens-file") and self._act_on_file(path, args, kwargs) is Act.SETS:
             named = (receiver,) if receiver is not None else args[0] if args else ()
             self._written[site] = named if known(named) else ()
@@ -49,6 +53,8 @@ class Closing(Besides):
         """A call of a library, which may close what it is called of."""
         if call.receiver is not None:
             self._closes(call.receiver, call.path.rpartition(".")[2], call.site, call.state)
+        for atom in call.kwargs.get("file", ()) if call.path == _PRINTS else ():
+            self._closes(atom, "write", call.site, call.state)
         self._makes_temporary(call.path, call.site)
         return super().library_call(call)
 
@@ -91,7 +97,7 @@ class Closing(Besides):
         if self.library.traits.has(f"{path}.{method}", "ends-for-others"):
             if state.process.identity in self._beside:
                 self._asked.setdefault(Doubt(Why.HOW_FAR, "", site))
-        elif made in self._written and method in (_CLOSES, _LEAVES) and self._written[made]:
+        elif made in self._written and method in _WRITES and self._written[made]:
             self._does(Act.SETS, self._written[made], made, state)
 
 

@@ -11,17 +11,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.closing import Closing
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.launch.crossing import reachable
+from cudalint.machine.launch.crossing import reachable, visited
 from cudalint.machine.state import Act, Handed, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Ref, Value
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import ProcessEffect
+
+# Whose functions give arrays.
+_OF_ARRAYS = ("numpy.", "torch.")
 
 
 @dataclass(slots=True)
@@ -50,9 +53,12 @@ class Handing(Closing):
         if not draws and not traits.has(path, "reads-later"):
             if traits.has(path, "awaits"):
                 self._taken(call.state)
-            return self._made_by(call) if call.text("does") in ITERATING else super().library_call(call)
+            results = self._made_by(call) if call.text("does") in ITERATING else super().library_call(call)
+            self._renews(results)
+            return results
         given = (*call.args, *call.kwargs.values())
         held = dict(self._held_by(given, call.state))
+        arrays = [atom for value in given for atom in visited(value, call.state) if self._gives_array(atom)]
         with self._drawing(call.state, held) as drawing:
             results = super().library_call(call)
         if draws and (drawing.shows or not self._showing.isdisjoint(held)):
@@ -63,9 +69,22 @@ class Handing(Closing):
             until = frozenset(atom.address for atom in value if isinstance(atom, Ref))
             there = ((address, after.at(address)) for address in held)
             given_now = {Handed(address, call.site, until, thing) for address, thing in there if thing is not None}
+            given_now |= {Handed(atom, call.site, until, None) for atom in arrays}
             kept = {handed for handed in after.process.handed if handed.address not in held}
             after.process = replace(after.process, handed=frozenset(kept | given_now))
         return results
+
+    def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        results = super()._foreign(path, atom, given)
+        self._renews(results)
+        return results
+
+    def _renews(self, results: Results) -> None:
+        """What a call gives is another array than one that was handed over, which it looks like."""
+        for after, value in results:
+            if any(handed.address in value for handed in after.process.handed):
+                kept = frozenset(handed for handed in after.process.handed if handed.address not in value)
+                after.process = replace(after.process, handed=kept)
 
     def _held_by(self, given: Iterable[Value], state: State) -> Iterator[tuple[Hashable, Object]]:
         """All that what is handed over leads to and that may change; a generator holds its variables."""
@@ -79,6 +98,12 @@ class Handing(Closing):
             elif isinstance(found, Instance | Dict) or (isinstance(found, Sequence) and found.kind != "tuple"):
                 yield ref.address, found
 
+    def _gives_array(self, atom: Atom) -> bool:
+        match atom:
+            case Unknown(sym=("call", _, _, _, str(path), *_)):
+                return path.startswith(_OF_ARRAYS)
+        return isinstance(atom, Tensor)
+
     # -- what is changed later ----------------------------------------------------------------------------------------
 
     def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
@@ -90,6 +115,13 @@ class Handing(Closing):
             was_there = drawing.before.at(address) is not None or drawing.before.at(owner) is not None
             self._shows_when_drawn(drawing, was_there and address not in drawing.of, state)
         super()._stores_into(address, site, state, lossy)
+
+    def _writes_array(self, state: State, of: Iterable[Atom] = ()) -> None:
+        super()._writes_array(state, of)
+        written: set[Hashable] = set(of)
+        for handed in state.process.handed:
+            if handed.thing is None and handed.address in written:
+                self._asked.setdefault(Doubt(Why.LATER, "", handed.site))
 
     def _taken(self, state: State) -> None:
         """The program waited for a worker, which has got what it was handed."""

@@ -12,6 +12,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Raised, Results
 from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.statements import Statements
+from cudalint.machine.interpreter import Beginning, Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Unknown
@@ -23,6 +24,18 @@ _CONTEXT = "__context__"
 
 class Handling(Statements):
     """A machine that notes which workers are started while an exception is handled, and who asks for that."""
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        # Whether workers were started so: their tracebacks, which the program may show, tell of it.
+        self._begin_in_handlers = False
+
+    def begins_process(self, launch: Beginning) -> None:
+        """A process is about to start, perhaps in a handler."""
+        entries = self._ledger.get(launch.parent.process.identity, ())
+        handles = any(entry.doubt.why is Why.HANDLES and entry.stands(self._moment) for entry in entries)
+        self._begin_in_handlers = self._begin_in_handlers or handles
+        super().begins_process(launch)
 
     def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
         with self._handles_in(handler.body, state, frame):
