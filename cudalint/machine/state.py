@@ -211,6 +211,19 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Handed:
+    """An object, or an array, that a thread of its process reads later, as it was when it was handed over.
+
+    ``address`` is the array itself, which no heap holds. ``until`` are the addresses of what tells that it was taken.
+    """
+
+    address: Hashable
+    site: Site
+    until: frozenset[Hashable]
+    thing: Object | None = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """What the machine knows of one process.
 
@@ -283,6 +296,8 @@ class Process:
     # The workers that go on beside it, and whether it has sent something to another process: for proofs, too.
     beside: frozenset[Beside] = frozenset()
     has_sent: bool = False
+    # What it has handed over and its own threads have yet to read: for proofs, too.
+    handed: frozenset[Handed] = frozenset()
     # Whether torch was told here to share memory by names of files: for proofs, too.
     shares_by_name: bool = False
     # What earlier tasks of this worker have set in it, and this one: for proofs, too.

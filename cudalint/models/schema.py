@@ -36,7 +36,8 @@ TRAITS = frozenset(
         "keeps-order",
         "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
-        "without-order", "gives-descriptor", "fails-first", "tells-failure",
+        "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
+        "ends-for-others", "ends-when-let-go", "removes-files",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -136,7 +137,7 @@ DOES = frozenset(
         "settings.changed", "settings.has", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
         "future.callback", "class.method", "command.context", "command.current-context",
-        "stack.callback", "closing", "held", "chain", "groups",
+        "stack.callback", "closing", "held", "held.called", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get",
         "event.local", "event.local.give", "event.local.wait", "event.local.meet",
         "heap.push", "heap.pop",

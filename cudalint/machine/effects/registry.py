@@ -120,6 +120,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "subclasses": records.subclasses,
     "weak": callables.weak,
     "held": callables.held,
+    "held.called": callables.called_through,
     "chain": iteration.chain,
     "groups": iteration.groups,
     "future.callback": results.done_callback,

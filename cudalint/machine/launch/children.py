@@ -62,6 +62,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         selected=before.selected,
         beside=frozenset(),
         has_sent=False,
+        handed=frozenset(),
     )
     child.process = _with_environment(child.process, start)
     child.stack = None

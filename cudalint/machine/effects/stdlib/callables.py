@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import give_attribute
-from cudalint.machine.heap import Cache, Class, Closure, LibraryObject, Sequence
+from cudalint.machine.heap import Cache, Class, Closure, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import DISPATCHES
 from cudalint.machine.state import State
@@ -76,9 +76,29 @@ def method_kind(machine: Machine, call: Call) -> Results:
     atom = only(call.args[0]) if call.args else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, Closure):
-        return through(machine, call)
+        return through(machine, call) if _in_class(call) or not isinstance(atom, Lib) else _around(call)
     made = replace(found, kind=call.text("value"))
     return [(call.state, (call.state.new(("method-kind", call.site, atom), made),))]
+
+
+def _in_class(call: Call) -> bool:
+    """Whether something stands in the body of a class, which makes methods of what it is given."""
+    scope = call.state.get(call.frame.scope)
+    return isinstance(scope, Scope) and scope.kind == "class"
+
+
+def _around(call: Call) -> Results:
+    """An object around a function of a library, which it calls; no pickler finds it under that one's name."""
+    made = LibraryObject(f"{call.path}.made", {"<thing>": call.args[0]}, call.site)
+    return [(call.state, (call.state.new(("around", call.site), made),))]
+
+
+def called_through(machine: Machine, call: Call) -> Results:
+    """What an object stands for is called."""
+    obj = library_object(call)
+    if obj is None:
+        return [(call.state, unknown("held", call.site))]
+    return machine.call_value(obj.fields["<thing>"], call.args, call.kwargs, call.state, call.frame, call.site)
 
 
 def weak(machine: Machine, call: Call) -> Results:
@@ -130,11 +150,13 @@ def cached(machine: Machine, call: Call) -> Results:
     """``lru_cache(f)``, ``lru_cache(maxsize=None)(f)``: f remembers what it gave."""
     atom = only(call.args[0]) if call.args else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Lib):
+        return _around(call)
     if not isinstance(atom, Ref) or not isinstance(found, Closure):
         return [(call.state, call.args[0] if isinstance(atom, Ref) else (Lib("functools.cache"),))]
     memory = call.state.new(("cache", call.site, atom.address), Cache({}))
-    call.state.store(atom, replace(found, cache=memory))
-    return [(call.state, (atom,))]
+    made = call.state.new(("cached", call.site, atom.address), replace(found, cache=memory))
+    return [(call.state, (made,))]
 
 
 def managed(machine: Machine, call: Call) -> Results:
