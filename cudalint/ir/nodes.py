@@ -192,6 +192,15 @@ class Joined(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Formatted(Expr):
+    """``{value!r:02d}`` in an f-string: a value that is written as its conversion and its format say."""
+
+    value: Expr
+    conversion: str
+    format: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Walrus(Expr):
     """``target := value``."""
 

@@ -94,13 +94,14 @@ class Sequence:
     """A list, tuple, set or iterator; ``items`` while its content is known exactly, else ``element``.
 
     ``open`` items stand for more of their kind: the first, and another one. ``last`` is what was put under a key that
-    is not known, until something else changes.
+    is not known, until something else changes. Of more than ``most`` items only the last ones are kept.
     """
 
     kind: str
     items: tuple[Value, ...] | None
     element: Value = ()
     open: bool = False
+    most: int | None = None
     last: tuple[Value, Value] | None = field(default=None, init=False)
 
 

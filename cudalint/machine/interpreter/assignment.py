@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import absent, mappings, operators, questions
+from cudalint.machine import absent, mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
@@ -50,7 +50,6 @@ from cudalint.machine.values import (
 )
 
 # Operators that change a set in place.
-_OF_SETS = frozenset({"|", "&", "-", "^"})
 
 
 @room
@@ -99,9 +98,11 @@ class Assignment(Core):
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
             state.store(atom, operators.extend(found, self.elements(right, state)))
             return left
-        if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in _OF_SETS:
-            held = union([*self.elements(left, state), *self.elements(right, state)])
-            state.store(atom, Sequence("set", None, held))
+        if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in sets.OPERATORS:
+            two = only(right)
+            given = sets.values_of(state.get(two)) if isinstance(two, Ref) else None
+            made = sets.combined(node.op, found, [given], state)
+            state.store(atom, replace(made, open=made.open or self.grows_on(atom)))
             return left
         second = state.get(two) if isinstance(two := only(right), Ref) else None
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):

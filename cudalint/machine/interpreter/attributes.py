@@ -121,6 +121,10 @@ class Attributes(Core):
                 return [(state, (atom,))]
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
+            case Const(value=bytes() | int() | float() as held) if hasattr(held, name):
+                own = getattr(held, name)
+                called: Value = (Bound(Lib(f"builtins.{type(held).__name__}.{name}"), atom),)
+                return [(state, called if callable(own) else const(own))]
             case Bound(function=Lib(path=path), receiver=receiver):
                 return [(state, (self._bound_of_library(f"{path}.{name}", receiver),))]
             case Bound(receiver=receiver) if name == "__self__":
@@ -480,6 +484,16 @@ class Attributes(Core):
                     return None if base is None else f"{base}.{method}"
         return None
 
+    def _item_of_class(self, cls: Ref, key: Value, state: State, frame: Frame, site: Site) -> Results | None:
+        """``Class[key]`` as its metaclass says, or the class itself; None where neither does."""
+        method = self.metaclass_method(cls, "__getitem__", state)
+        if method is None:
+            method = only(self._class_attribute(cls, "__class_getitem__", state) or ())
+        if method is None:
+            return None
+        bound: Value = (Bound(method.function if isinstance(method, Bound) else method, cls),)
+        return self.call_value(bound, [key], {}, state, frame, site)
+
     def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """``value[key]``."""
         results: Results = []
@@ -536,6 +550,9 @@ class Attributes(Core):
                 if not member and isinstance(constant(key), str) and enums.is_whole(found, state):
                     return self.fail(state, frame, Raised(None, ("KeyError", "LookupError")))
                 return [(state, member or unknown("member", site))]
+            made = self._item_of_class(atom, key, state, frame, site) if isinstance(found, Class) else None
+            if made is not None:
+                return made
             if isinstance(found, Class | Closure):
                 return [(state, (atom,))]
         text = part_of_text(atom, key) if isinstance(atom, Const) else None

@@ -585,6 +585,12 @@ class Core(Hooks, ABC):
         """The paths on which instances have said what they look like as texts."""
 
     @abstractmethod
+    def as_text(
+        self, value: Value, conversion: str, spec: Value, state: State, frame: Frame, site: Site
+    ) -> Results:
+        """What a value looks like in a text, by a conversion and a format."""
+
+    @abstractmethod
     def earlier(
         self, function: Value, given: Arguments, state: State, frame: Frame, site: Site, says: str
     ) -> list[State] | None:

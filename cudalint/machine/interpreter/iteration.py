@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine import enums, file_questions, mappings, questions, turns
+from cudalint.machine import enums, file_questions, mappings, questions, sets, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
@@ -514,7 +514,8 @@ class Iteration(Core):
                 continue
             kind = "iterator" if node.kind == "generator" else node.kind
             listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= MOST_ALTERNATIVES)
-            made = Sequence(kind, tuple(produced) if listed else None, union(produced), open=not exact)
+            items = sets.distinct(produced, after) if kind == "set" else tuple(produced)
+            made = Sequence(kind, items if listed else None, union(produced), open=not exact)
             results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
         return results
 

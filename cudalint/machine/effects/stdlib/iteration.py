@@ -9,6 +9,7 @@ from itertools import product as combinations
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays
+from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -286,6 +287,10 @@ def consume(machine: Machine, call: Call) -> Results:
         return arrays.like(machine, call)
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        chosen = _chosen(machine, call, state)
+        if chosen is not None:
+            results.extend(chosen)
+            continue
         inner = replace(call, state=state, args=[*rounds, *call.args[1:]], kwargs={})
         key = call.kwargs.get("key", NONE)
         asks = bool(rounds) and key != NONE
@@ -294,6 +299,18 @@ def consume(machine: Machine, call: Call) -> Results:
         answer = _answer(machine, call, rounds, state)
         results.extend((s, answer or value) for s, value in arrays.like(machine, inner))
     return results
+
+
+def _chosen(machine: Machine, call: Call, state: State) -> Results | None:
+    """The first of the items whose key is the greatest or the least, where all keys are known; None otherwise."""
+    key, items = call.kwargs.get("key", NONE), machine.exact_items(call.args[0], state)
+    atom = only(call.args[0])
+    grows = isinstance(atom, Ref) and machine.grows_on(atom)
+    if key == NONE or call.path not in _CHOICES or not items or len(items) > MOST_COMBINED or grows:
+        return None
+    asked = replace(call, kwargs={"reverse": const(_CHOICES[call.path] is max)})
+    ordered = containers.by_keys(machine, asked, key, items, state)
+    return [(after, union(items) if rows is None else rows[0]) for after, rows in ordered]
 
 
 def _answer(machine: Machine, call: Call, rounds: list[Value], state: State) -> Value | None:
