@@ -403,7 +403,10 @@ class Lowering:
         return ir.Delete(ordinal, (self._expr(target),))
 
     def _raise(self, node: cst.Raise) -> ir.Stmt:
-        return ir.Raise(self._mark(node), None if node.exc is None else self._expr(node.exc))
+        ordinal = self._mark(node)
+        exc = None if node.exc is None else self._expr(node.exc)
+        cause = None if node.cause is None else node.cause.item
+        return ir.Raise(ordinal, exc, self._expr(cause) if isinstance(cause, cst.Name) else None)
 
     def _assert(self, node: cst.Assert) -> ir.Stmt:
         return ir.Assert(self._mark(node), self._expr(node.test), None if node.msg is None else self._expr(node.msg))

@@ -504,9 +504,10 @@ class Delete(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raise(Stmt):
-    """``raise exc``."""
+    """``raise exc from cause``; a cause that is no name stands before it as an expression."""
 
     exc: Expr | None
+    cause: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -74,6 +74,7 @@ from cudalint.machine.effects.stdlib import (
     lookups,
     mocks,
     pickles,
+    raised,
     records,
     settings,
     signals,
@@ -549,6 +550,7 @@ class LibraryEffects:
             return [(call.state, read)]
         current.guess(machine, call.state, call.path, call.site)
         known = computed.computed(machine, call)
+        known = raised.made(machine, call) if known is None else known
         if known is not None:
             return known
         if call.receiver is None:

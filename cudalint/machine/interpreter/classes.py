@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, mappings
+from cudalint.machine import enums, exceptions, mappings
 from cudalint.machine.classes import Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
@@ -220,10 +220,13 @@ class Classes(Core):
             attributes = _record_attributes(fields, given)
             attributes.update(self._from_environment(ref, fields, given, state))
         origin = self.chain(state, site, f"makes a {cls.name}")
+        order = self.mro(ref, state)
+        if exceptions.is_below(order) and not given.is_open and exceptions.ARGS not in attributes:
+            attributes[exceptions.ARGS] = exceptions.row(given.args, site, state)
+            attributes[exceptions.CAUSE] = NONE
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
         assert isinstance(made, Instance)
-        order = self.mro(ref, state)
         content = mappings.empty(order)
         if content is not None:
             held = state.new(("content", site, cls.qualname), content)

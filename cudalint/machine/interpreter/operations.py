@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine import formats, operators
+from cudalint.machine import exceptions, formats, operators
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter.core import Core
@@ -102,6 +102,8 @@ class Operations(Core):
             return said
         names = ("__repr__",) if conversion in ("a", "r") else ("__str__", "__repr__")
         made = self.special(value, names, [], state, frame, site)
+        if made is None and conversion in ("", "s") and (own := exceptions.text(value, state)) is not None:
+            made = [(state, own)]
         if made is None:
             return [(state, formats.written(value, conversion, spec, site))]
         return [(after, formats.written(text, "", spec, site)) for after, text in made]

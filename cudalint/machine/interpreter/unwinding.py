@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
+from cudalint.machine import exceptions
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import (
     EXPECTED,
@@ -95,7 +96,7 @@ class Unwinding(Core):
 
     def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
         if handler.name is not None:
-            self.bind(handler.name, unknown("exception", frame.module), state, frame)
+            self.bind(handler.name, self._caught(raised, handler, state, frame), state, frame)
         frame.handling.append(raised)
         before, left = len(frame.raises), _exits(frame)
         outside, returned = state.stack, len(frame.returns)
@@ -115,6 +116,15 @@ class Unwinding(Core):
         elif after or _exits(frame) > left:
             self._outlives(raised)
         return after
+
+    def _caught(self, raised: Raised, handler: ir.Handler, state: State, frame: Frame) -> Value:
+        """The exception that a handler is for, as far as it is known; nobody knows what failures with CUDA say."""
+        is_plain = raised.outcome is None and raised.launch is None and not raised.hidden and raised.names
+        if raised.value or not is_plain:
+            return raised.value or unknown("exception", frame.module)
+        site = Site(frame.module, handler.body[0].ordinal)
+        made = exceptions.made(f"builtins.{raised.names[0]}", None, site, state)
+        return unknown("exception", frame.module) if made is None else made
 
     def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
         """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""
@@ -138,7 +148,8 @@ class Unwinding(Core):
             return raised
         alike: dict[Hashable, tuple[Raised, list[State]]] = {}
         for state, exception in raised:
-            key = (id(exception.outcome), exception.names, exception.launch, exception.missing, exception.hidden)
+            kind = (id(exception.outcome), exception.names, exception.launch, exception.missing, exception.hidden)
+            key = (*kind, exception.value)
             alike.setdefault(key, (exception, []))[1].append(state)
         return [(state, exception) for exception, states in alike.values() for state in self.joined(states)]
 
@@ -167,6 +178,8 @@ class Unwinding(Core):
                     yield _order_of(path)
                 case Ref():
                     found = state.get(atom)
+                    if isinstance(found, LibraryObject) and (own := exceptions.names(atom, state)):
+                        yield own
                     cls = found.cls if isinstance(found, Instance) else atom
                     if isinstance(state.get(cls), Class):
                         yield [name for entry in self.mro(cls, state) for name in _order_of(entry)]
@@ -355,9 +368,39 @@ class Unwinding(Core):
         if node.exc is None and frame.handling:
             frame.raises.append((state, frame.handling[-1]))
             return []
+        if frame.tries and node.exc is not None and self._is_known_exception(node.exc, state, frame):
+            for current, value in self._made_exceptions(node, node.exc, state, frame):
+                self._raises(node, current, frame, value)
+            return []
         for current in self._with_arguments(node.exc, state, frame):
             self._raises(node, current, frame)
         return []
+
+    def _is_known_exception(self, made: ir.Expr, state: State, frame: Frame) -> bool:
+        """Whether what is raised is, or is made by, a class that is known, or something that a variable stands for."""
+        called = _called(made)
+        if not isinstance(called, ir.Name) or called.id in _GROUPS:
+            return False
+        value = self.lookup(called.id, state, frame.scope)
+        atom = Lib(f"builtins.{called.id}") if value is None else only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Class) and isinstance(atom, Ref):
+            return exceptions.is_below(self.mro(atom, state))
+        own = isinstance(atom, Lib) and exceptions.kind(atom.path) is not None
+        return own or (isinstance(made, ir.Name) and value is not None and exceptions.is_one(value, state))
+
+    def _made_exceptions(self, node: ir.Raise, exc: ir.Expr, state: State, frame: Frame) -> Results:
+        """The exceptions that are raised, each with its cause."""
+        site = Site(frame.module, node.ordinal)
+        results: Results = []
+        for after, value in self.eval(exc, state, frame):
+            atom = only(value)
+            is_class = isinstance(atom, Lib) or (isinstance(atom, Ref) and isinstance(after.get(atom), Class))
+            results.extend(self.call_value(value, [], {}, after, frame, site) if is_class else [(after, value)])
+        for after, value in results if node.cause is not None else ():
+            cause = self.lookup(node.cause.id, after, frame.scope) if isinstance(node.cause, ir.Name) else None
+            exceptions.with_cause(value, cause or (NONE if _is_none(node.cause) else unknown("cause", site)), after)
+        return results
 
     def _with_arguments(self, made: ir.Expr | None, state: State, frame: Frame) -> list[State]:
         """The paths on which an exception can be made: ``raise SystemExit(main())`` runs the program."""
@@ -367,14 +410,14 @@ class Unwinding(Core):
                 states = [after for current in states for after, _ in self.eval(arg.value, current, frame)]
         return states
 
-    def _raises(self, node: ir.Raise, state: State, frame: Frame) -> None:
+    def _raises(self, node: ir.Raise, state: State, frame: Frame, value: Value = ()) -> None:
         names = ("Exception",) if node.exc is None else self._raised_names(node.exc, state, frame)
         outcome, launch = None, None
         if frame.handling and node.exc is not None:
             outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
         if outcome is not None or launch is not None or frame.tries:
             hidden = node.exc is not None and not frame.handling and self._hides_kind(node.exc, state, frame)
-            frame.raises.append((state, Raised(outcome, names, launch=launch, hidden=hidden)))
+            frame.raises.append((state, Raised(outcome, names, launch=launch, hidden=hidden, value=value)))
         if not frame.tries:
             self.record.refused.append(state.facts)
 
@@ -391,6 +434,10 @@ def _is_no_exception(names: tuple[str, ...]) -> bool:
     known = [getattr(builtins, name, None) for name in names]
     kinds = [kind for kind in known if isinstance(kind, type) and issubclass(kind, BaseException)]
     return bool(kinds) and not any(issubclass(kind, Exception) for kind in kinds)
+
+
+def _is_none(node: ir.Expr | None) -> bool:
+    return isinstance(node, ir.Const) and node.value is None
 
 
 def _called(node: ir.Expr) -> ir.Expr:

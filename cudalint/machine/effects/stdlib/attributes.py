@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from types import FunctionType
 
-from cudalint.machine import absent, operators
+from cudalint.machine import absent, exceptions, operators
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
@@ -131,6 +131,8 @@ def type_(machine: Machine, call: Call) -> Results:
         case _, Sequence(kind="list" | "tuple" | "set" as kind):
             return [(call.state, (Lib(f"builtins.{kind}"),))]
         case _, LibraryObject(type=kind) if kind == NAMESPACE:
+            return [(call.state, (Lib(kind),))]
+        case _, LibraryObject(type=kind) if exceptions.kind(kind) is not None:
             return [(call.state, (Lib(kind),))]
         case _, LibraryObject(fields={"<method>": method}):
             return [(call.state, _class_of_context(machine, method) or unknown("type", *call.args))]

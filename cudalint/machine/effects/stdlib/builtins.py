@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
-from cudalint.machine import gpu_memory, operators
+from cudalint.machine import exceptions, gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_a_class, is_callable
 from cudalint.machine.frame import Call, Raised, Results
@@ -47,6 +47,8 @@ def cast(machine: Machine, call: Call) -> Results:
     said = machine.special(value, ("__str__", "__repr__"), [], state, call.frame, call.site) if kind == "str" else None
     if said is not None:
         return said
+    if kind == "str" and (text := exceptions.text(value, state)) is not None:
+        return [(state, text)]
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
 
 
