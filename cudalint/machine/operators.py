@@ -383,10 +383,22 @@ def item(found: Sequence | Dict, key: Value) -> Value:
 
 
 def _of_longer(items: tuple[Value, ...], at: int) -> Value:
-    """An item of a list of which the first ones are known, and that others like the last of these may follow."""
-    if at < 0:
-        return items[-1]
-    return items[0] if at == 0 else union(items[1:] or items)
+    """An item of a list of which the first ones are known, and that others like the last of these may follow.
+
+    What number or text follows that differs from one to the next is not known; a device stands for others.
+    """
+    if at == 0:
+        return items[0]
+    found = items[-1] if at < 0 else union(items[1:] or items)
+    is_told = 0 < at < len(items) or len(set(items)) == 1
+    return found if is_told or not all(map(_is_plain, found)) else ()
+
+
+def _is_plain(atom: Atom) -> bool:
+    """Whether something is a number or a text that names no device."""
+    if not isinstance(atom, Const) or not isinstance(atom.value, int | float | str):
+        return False
+    return not isinstance(atom.value, str) or parse_device(atom.value) is None
 
 
 def _turn(key: Unknown) -> int | None:

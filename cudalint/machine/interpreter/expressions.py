@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import formats, operators, sets
+from cudalint.machine import counting, formats, operators, sets
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -227,6 +227,10 @@ class Expressions(Core):
                 continue
             if node.op in ("==", "!=") and (same := _hold_the_same(left, right, after)) is not None:
                 results.append((after, const(same == (node.op == "=="))))
+                continue
+            counted = counting.compared(node.op, only(left), only(right))
+            if counted is not None:
+                results.append((after, const(counted)))
                 continue
             of_version = self._compare_version(node.op, left, right, after)
             if of_version is not None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine import enums, file_questions, mappings, questions, sets, turns
+from cudalint.machine import counting, enums, file_questions, mappings, questions, sets, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
@@ -23,6 +23,7 @@ from cudalint.machine.values import (
     NONE,
     Atom,
     Bound,
+    Const,
     Partial,
     Rank,
     Ref,
@@ -102,6 +103,8 @@ class Iteration(Core):
         some = self._stand_for_more(iterable, state)
         self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, few, state) else set())
         begun, waiting, i = self.steps, list(rounds), 0
+        before: Mapping[str, Value] = {}
+        held: Mapping[str, Value] = {}
         while waiting:
             if i and len(rounds) > len(few) and (len(states) > 1 or self.steps - begun > i * MOST_OF_ROUND):
                 waiting = [union(waiting)]
@@ -121,6 +124,10 @@ class Iteration(Core):
             frame.breaks = []
             if not states:
                 break
+            before, held = held, _variables(frame, states)
+        exact = self.exact_items(iterable, state)
+        if i > 1 and (exact is None or len(exact) > i):
+            _count_on(states, before, held, frame, Site(frame.module, node.ordinal))
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if some:
@@ -157,6 +164,8 @@ class Iteration(Core):
         decided = not isinstance(node.test, ir.Const)
         returned = len(frame.returns)
         self.before_loops.append(_lists_of(frame, state))
+        before: Mapping[str, Value] = {}
+        held: Mapping[str, Value] = {}
         for i in range(MOST_TURNS):
             if i >= ROUNDS and not decided:
                 break
@@ -176,6 +185,8 @@ class Iteration(Core):
             frame.continues = []
             left.extend(frame.breaks)
             frame.breaks = []
+            before, held = held, _variables(frame, states)
+        _count_on(states, before, held, frame, Site(frame.module, node.ordinal))
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
@@ -731,6 +742,27 @@ def _breaks(body: Iterable[ir.Stmt]) -> bool:
 def _returns(body: Iterable[ir.Stmt]) -> bool:
     """Whether the body of a loop leaves its function somewhere."""
     return any(isinstance(s, ir.Return) or _returns(inner_statements(s)) for s in body)
+
+
+def _variables(frame: Frame, states: list[State]) -> Mapping[str, Value]:
+    """The variables of a function or module that hold the same constant on all of these paths."""
+    scopes = [state.get(frame.scope) for state in states]
+    first, *others = [scope.variables for scope in scopes if isinstance(scope, Scope)] or [{}]
+    return {
+        name: value
+        for name, value in first.items()
+        if isinstance(only(value), Const) and all(other.get(name) == value for other in others)
+    }
+
+
+def _count_on(
+    states: list[State], before: Mapping[str, Value], now: Mapping[str, Value], frame: Frame, site: Site
+) -> None:
+    """What changed from one round to the next changes on in those that are not run."""
+    for name, value in now.items():
+        later = value if name not in before else counting.after_more(before[name], value, name, site)
+        for state in states if later != value else ():
+            state.set_variable(frame.scope, name, later)
 
 
 def _lists_of(frame: Frame, state: State) -> set[Hashable]:

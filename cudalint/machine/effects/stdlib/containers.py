@@ -48,7 +48,7 @@ def container(machine: Machine, call: Call) -> Results:
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         # Of several arguments the first gives elements, and the others say which of them, or give more.
         is_whole = len(call.args) == 1 or isinstance(most, int)
-        exact = machine.exact_items(call.args[0], state) if is_whole else None
+        exact = _all_of(machine, call.args[0], state) if is_whole else None
         items = tuple(exact) if exact is not None else tuple(rounds)
         items = sets.distinct(items, state) if kind == "set" else items
         for after, ordered in _sorting(machine, call, rounds, exact, state):

@@ -16,7 +16,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Bound, Ref, Value, const, integer, only, union, unknown
+from cudalint.machine.values import NONE, Bound, Const, Ref, Value, const, integer, only, union, unknown
 
 MOST_COMBINED = 8
 
@@ -324,6 +324,10 @@ def _answer(machine: Machine, call: Call, rounds: list[Value], state: State) -> 
     if len(truths) > 1:
         return const(call.path == _ANY) if _decides(call.path, truths) else None
     truth = truths.pop()
+    is_more = not machine.exact_items(call.args[0], state) and all(isinstance(only(value), Const) for value in things)
+    if truth is not None and is_more and truth is not (call.path == _ANY):
+        # What is not gone through may be otherwise.
+        return None
     if truth is not None:
         return const(truth)
     return things[0] if all(value == things[0] for value in things) and only(things[0]) is not None else None
