@@ -65,7 +65,10 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one."""
+    """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one.
+
+    ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances.
+    """
 
     name: str
     qualname: str
@@ -77,6 +80,7 @@ class Class:
     is_dataclass: bool = False
     members: tuple[str, ...] = ()
     meta: Value = ()
+    asks_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,11 +209,12 @@ class Assignment(Core):
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
     ) -> list[State]:
         """``owner.attr = value``."""
+        plainly, self.plainly = self.plainly, False
         for atom in owner:
             setter = self._setter_of(atom, attr, state)
             if setter is not None and len(owner) == 1:
                 return [s for s, _ in self.call_value(setter, [owner, value], {}, state, frame, site)]
-            kept = self._keeps_attributes(atom, state) if len(owner) == 1 else None
+            kept = self._keeps_attributes(atom, state) if len(owner) == 1 and not plainly else None
             if kept is not None:
                 args = [owner, const(attr), value]
                 return [s for s, _ in self.call_value((kept,), args, {}, state, frame, site)]
@@ -248,11 +249,14 @@ class Assignment(Core):
         state.store(REPLACED, Scope({**before, path: value}, None, "", "library"))
 
     def _keeps_attributes(self, atom: Atom, state: State) -> Atom | None:
-        """What a class below dict does with attributes that are set, if it says so."""
+        """What a class does with attributes that are set, if it says so; with a base of a library that may do more."""
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(found, Instance) or mappings.dict_of(atom, state) is None:
+        if not isinstance(found, Instance):
             return None
-        return self.user_method(found, "__setattr__", state)
+        method = self.user_method(found, "__setattr__", state)
+        if method is None or mappings.dict_of(atom, state) is not None:
+            return method
+        return method if all(isinstance(entry, Class) for entry in self.mro(found.cls, state)) else None
 
     def _library_setter(self, ref: Ref, attr: str, value: Value, state: State, frame: Frame, site: Site) -> Call | None:
         """What the model of a type says that setting any attribute of a library's object does."""

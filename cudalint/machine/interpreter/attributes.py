@@ -68,6 +68,7 @@ _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "spli
 # An attribute that is not there.
 _LACKING = Raised(None, ("AttributeError",))
 # What functools.partialmethod makes, until it is asked of an object.
+_METHOD_BY_TYPE = "functools.singledispatchmethod"
 _PARTIAL_METHOD = Lib("functools.partialmethod.__call__")
 # Methods that are class methods without saying so.
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
@@ -186,6 +187,8 @@ class Attributes(Core):
             return [(state, (Lib("builtins.object.__new__"),))]
         if name == "__init_subclass__" and not libraries:
             return [(state, (Lib("builtins.object.__init_subclass__"),))]
+        if name in ("__getattribute__", "__setattr__") and not libraries:
+            return [(state, (Bound(Lib(f"builtins.object.{name}"), receiver),))]
         if name == "__call__" and not is_class and isinstance(receiver, Ref) and isinstance(state.get(receiver), Class):
             return [(state, (Bound(Lib("builtins.type.__call__"), receiver),))]
         return [(state, (Bound(Lib(libraries[0]), receiver),) if libraries else unknown("super", name))]
@@ -290,6 +293,8 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
+            case Closure(cache=Ref()) if name == "cache_clear":
+                return [(state, (Bound(Lib("functools.cache.cache_clear"), ref),))]
             case Closure() if name in (own := attributes_of_function(found, state)):
                 return [(state, own[name])]
             case Closure() if name == "__qualname__":
@@ -331,6 +336,12 @@ class Attributes(Core):
     def _instance_attribute(
         self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
     ) -> Results:
+        plainly, self.plainly = self.plainly, False
+        cls = state.get(instance.cls)
+        if isinstance(cls, Class) and cls.asks_first and not plainly:
+            asked = self.user_method(instance, "__getattribute__", state)
+            if asked is not None:
+                return self.call_value((Bound(asked, ref),), [const(name)], {}, state, frame, site)
         shared = mappings.attributes_of(instance, state)
         given = state.get(shared) if shared is not None else None
         if isinstance(given, Dict) and name in given.items:
@@ -397,6 +408,8 @@ class Attributes(Core):
             return [(state, (Partial(function, ((receiver,), *args), atom.kwargs),))]
         if isinstance(atom, Partial) and atom.function == (ISOLATED,):
             return [(state, (replace(atom, args=(*atom.args, (receiver,))),))]
+        if isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == _METHOD_BY_TYPE:
+            return [(state, (Partial((atom,), ((receiver,),), ()),))]
         if not isinstance(atom, Ref) or not isinstance(found, Closure) or found.kind == "staticmethod":
             return [(state, value)]
         if found.kind == "classmethod":

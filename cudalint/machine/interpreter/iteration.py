@@ -102,7 +102,7 @@ class Iteration(Core):
         told = state.facts
         some = self._stand_for_more(iterable, state)
         self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, few, state) else set())
-        begun, waiting, i = self.steps, list(rounds), 0
+        begun, waiting, i, returned = self.steps, list(rounds), 0, len(frame.returns)
         before: Mapping[str, Value] = {}
         held: Mapping[str, Value] = {}
         while waiting:
@@ -124,6 +124,8 @@ class Iteration(Core):
             frame.breaks = []
             if not states:
                 break
+            if not waiting and i < MOST_TURNS and some and self._tries_on(node, states, left, returned, frame):
+                waiting = [_one_more(value, i, few)]
             before, held = held, _variables(frame, states)
         exact = self.exact_items(iterable, state)
         if i > 1 and (exact is None or len(exact) > i):
@@ -136,6 +138,14 @@ class Iteration(Core):
         for current in (*states, *left):
             current.second_round = was_second
         return self.joined([*states, *left])
+
+    def _tries_on(
+        self, node: ir.For | ir.While, states: list[State], left: list[State], returned: int, frame: Frame
+    ) -> bool:
+        """Whether a loop is written to be left from within, and goes round and round in one way until it is."""
+        if len(states) != 1 or left or len(frame.returns) > returned:
+            return False
+        return _has_try(node.body) and (_breaks(node.body) or _returns(node.body))
 
     def _runs_beside(self, states: list[State]) -> None:
         """A loop without an end, in a thread: the one that started it goes on beside it."""
@@ -162,12 +172,13 @@ class Iteration(Core):
         was_second = state.second_round
         states = [state]
         decided = not isinstance(node.test, ir.Const)
+        endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         returned = len(frame.returns)
         self.before_loops.append(_lists_of(frame, state))
         before: Mapping[str, Value] = {}
         held: Mapping[str, Value] = {}
         for i in range(MOST_TURNS):
-            if i >= ROUNDS and not decided:
+            if i >= ROUNDS and not decided and not (endless and self._tries_on(node, states, left, returned, frame)):
                 break
             entering: list[State] = []
             for current in states:
@@ -189,7 +200,6 @@ class Iteration(Core):
         _count_on(states, before, held, frame, Site(frame.module, node.ordinal))
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
-        endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         if endless:
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
             # One within a generator waits where it yields, for as long as nobody asks for more.
@@ -642,7 +652,9 @@ class Iteration(Core):
         frame.entered.add(node.ordinal)
         before = state.stack
         state.stack = frame.outside
+        self.yielding.append(frame)
         after = body(state, value)
+        self.yielding.pop()
         for current in after:
             current.stack = before
         return [(current, NONE) for current in after]
@@ -737,6 +749,16 @@ def _breaks(body: Iterable[ir.Stmt]) -> bool:
         or (not isinstance(statement, ir.For | ir.While) and _breaks(inner_statements(statement)))
         for statement in body
     )
+
+
+def _has_try(body: Iterable[ir.Stmt]) -> bool:
+    return any(isinstance(s, ir.Try) or _has_try(inner_statements(s)) for s in body)
+
+
+def _one_more(value: Value, turn: int, few: list[Value]) -> Value:
+    """What one more round of a loop has: the next number, where it counts, and else what stands for more."""
+    numbers = [integer(each) for each in few]
+    return const(turn) if numbers == list(range(len(few))) else value
 
 
 def _returns(body: Iterable[ir.Stmt]) -> bool:

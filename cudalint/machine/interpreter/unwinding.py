@@ -43,6 +43,7 @@ from cudalint.machine.values import (
 )
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
+_EXITS = ("__exit__", "__aexit__")
 # Several exceptions as one: handlers take their part of them.
 _GROUPS = frozenset({"ExceptionGroup", "BaseExceptionGroup"})
 
@@ -213,15 +214,19 @@ class Unwinding(Core):
             if isinstance(found, LibraryObject) and (SUPPRESSED in found.fields or EXPECTED in found.fields):
                 result.extend(self._suppressing(node, position, found, current, frame))
                 continue
-            returned, raised = len(frame.returns), len(frame.raises)
+            returned = len(frame.returns)
+            swallows = self._may_swallow(found, current)
+            outer, frame.raises = frame.raises, [] if swallows else frame.raises
+            frame.tries += swallows
             inner = [
                 s
                 for after, value in self.enter(manager, current, frame, site)
                 for s in self._with_body(node, position, after, value, frame)
             ]
-            if self._may_swallow(found, current):
-                for _, exception in frame.raises[raised:]:
-                    self._outlives(exception)
+            frame.tries -= swallows
+            raised, frame.raises = frame.raises, outer
+            for leaving, exception in self._joined_raises(raised) if swallows else ():
+                result.extend(self._left_by_exception(exception, manager, leaving, frame, site))
             result.extend(s for c in self.joined(inner) for s in self.leave(manager, c, frame, site))
             for i in range(returned, len(frame.returns)):
                 after, value = frame.returns[i]
@@ -229,6 +234,43 @@ class Unwinding(Core):
                 if left:
                     frame.returns[i] = (left[0], value)
         return self.joined(result)
+
+    def _left_by_exception(self, raised: Raised, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """The paths that go on behind a ``with`` statement whose body raised, as its manager says."""
+        self._outlives(raised)
+        if raised.outcome is not None or raised.launch is not None or raised.missing is not None or raised.hidden:
+            frame.raises.append((state, raised))
+            return []
+        args = self._told_of(raised, state, site)
+        found = state.get(atom) if isinstance(atom := only(manager), Ref) else None
+        if not isinstance(found, Instance):
+            return [state]
+        methods = [method for name in _EXITS if (method := self.user_method(found, name, state)) is not None]
+        if not methods:
+            return [state]
+        swallowed: list[State] = []
+        for after, answer in self.call_value((methods[0],), [manager, *args], {}, state, frame, site):
+            verdict, _ = self.truth(answer, after)
+            swallowed += [] if verdict is False else [after.clone() if verdict is None else after]
+            if verdict is not True and frame.tries:
+                frame.raises.append((after, raised))
+            elif verdict is not True:
+                self.record.refused.append(after.facts)
+        return swallowed
+
+    def _told_of(self, raised: Raised, state: State, site: Site) -> list[Value]:
+        """What ``__exit__`` is told of an exception: its class, the exception itself and where it comes from."""
+        path = f"builtins.{raised.names[0]}" if raised.names else ""
+        value = raised.value or exceptions.made(path, None, site, state)
+        atom = only(value) if value else None
+        match state.get(atom) if isinstance(atom, Ref) else None:
+            case LibraryObject(type=path):
+                kind: Value = (Lib(path),)
+            case Instance(cls=cls):
+                kind = (cls,)
+            case _:
+                kind = unknown("exception class", site)
+        return [kind, value or unknown("exception", site), unknown("traceback", site)]
 
     def _around_body(
         self, node: ir.With, position: int, manager: Ref, found: Generator, state: State, frame: Frame
@@ -240,7 +282,15 @@ class Unwinding(Core):
         def body(inside: State, value: Value) -> list[State]:
             nonlocal goes_on
             returned = len(frame.returns)
+            # What handlers of the generator wait for where it yields.
+            waits = self.yielding[-1].tries > frame.tries if self.yielding else False
+            outer, frame.raises = frame.raises, [] if waits else frame.raises
+            frame.tries += waits
             states = self._with_body(node, position, inside, value, frame)
+            frame.tries -= waits
+            raised, frame.raises = frame.raises, outer
+            if waits:
+                self.yielding[-1].raises.extend(raised)
             goes_on = goes_on or bool(states)
             if states:
                 return states
