@@ -176,7 +176,7 @@ DOES = frozenset(
         "filter",
         "fabric", "fabric.device", "fabric.launch",
         "first-argument", "flags", "flags.define", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
-        "generate", "generator.enter", "generator.method", "getattr", "getattr.plain", "cache.clear",
+        "generate", "generator.enter", "generator.method", "getattr", "getattr.plain", "cache.clear", "regex.item",
         "stack.pop_all", "gpu",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",

@@ -76,6 +76,7 @@ from cudalint.machine.effects.stdlib import (
     pickles,
     raised,
     records,
+    regexes,
     settings,
     signals,
     texts,
@@ -157,6 +158,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "consume": iteration.consume,
     "next": iteration.next_,
     "iter": iteration.iter_,
+    "regex.item": regexes.item,
     "getattr": attributes.getattr_,
     "getattr.plain": attributes.plain_attribute,
     "copy": copies.copy,
@@ -554,6 +556,7 @@ class LibraryEffects:
         current.guess(machine, call.state, call.path, call.site)
         known = computed.computed(machine, call)
         known = raised.made(machine, call) if known is None else known
+        known = regexes.asked(machine, call) if known is None else known
         if known is not None:
             return known
         if call.receiver is None:
