@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -10,6 +10,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine import counting, enums, file_questions, mappings, questions, sets, turns
 from cudalint.machine.assumptions import Facts
+from cudalint.machine.counting import Held
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -23,7 +24,6 @@ from cudalint.machine.values import (
     NONE,
     Atom,
     Bound,
-    Const,
     Partial,
     Rank,
     Ref,
@@ -102,9 +102,11 @@ class Iteration(Core):
         told = state.facts
         some = self._stand_for_more(iterable, state)
         self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, few, state) else set())
+        exact = self.exact_items(iterable, state)
+        is_more = exact is None or len(exact) > len(few)
         begun, waiting, i, returned = self.steps, list(rounds), 0, len(frame.returns)
-        before: Mapping[str, Value] = {}
-        held: Mapping[str, Value] = {}
+        before: Held = {}
+        held: Held = {}
         while waiting:
             if i and len(rounds) > len(few) and (len(states) > 1 or self.steps - begun > i * MOST_OF_ROUND):
                 waiting = [union(waiting)]
@@ -126,10 +128,10 @@ class Iteration(Core):
                 break
             if not waiting and i < MOST_TURNS and some and self._tries_on(node, states, left, returned, frame):
                 waiting = [_one_more(value, i, few)]
-            before, held = held, _variables(frame, states)
-        exact = self.exact_items(iterable, state)
+            if is_more:
+                before, held = held, counting.held(frame.scope, states)
         if i > 1 and (exact is None or len(exact) > i):
-            _count_on(states, before, held, frame, Site(frame.module, node.ordinal))
+            counting.count_on(states, before, held, Site(frame.module, node.ordinal), True)
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if some:
@@ -175,8 +177,8 @@ class Iteration(Core):
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         returned = len(frame.returns)
         self.before_loops.append(_lists_of(frame, state))
-        before: Mapping[str, Value] = {}
-        held: Mapping[str, Value] = {}
+        before: Held = {}
+        held: Held = {}
         for i in range(MOST_TURNS):
             if i >= ROUNDS and not decided and not (endless and self._tries_on(node, states, left, returned, frame)):
                 break
@@ -196,8 +198,8 @@ class Iteration(Core):
             frame.continues = []
             left.extend(frame.breaks)
             frame.breaks = []
-            before, held = held, _variables(frame, states)
-        _count_on(states, before, held, frame, Site(frame.module, node.ordinal))
+            before, held = held, counting.held(frame.scope, states)
+        counting.count_on(states, before, held, Site(frame.module, node.ordinal), not decided)
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if endless:
@@ -567,8 +569,9 @@ class Iteration(Core):
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
             for after, rounds in self.iterate(iterable, current, frame, site, _most_rounds(node)):
-                exact = exact and known is not None and len(known) == len(rounds)
-                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys)
+                is_whole = known is not None and len(known) == len(rounds)
+                exact = exact and is_whole
+                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys, not is_whole)
                 exact = exact and sure
                 done.extend(ended)
         return self.joined(done), exact and len(node.generators) == 1
@@ -582,8 +585,12 @@ class Iteration(Core):
         frame: Frame,
         produced: list[Value],
         keys: list[Value],
+        is_more: bool,
     ) -> tuple[list[State], bool]:
-        """The rounds of one ``for``, and whether it is known which elements its tests let through."""
+        """The rounds of one ``for``, and whether it is known which elements its tests let through.
+
+        ``is_more``: there are others than these.
+        """
         clause = node.generators[depth]
         told_apart = _told_apart(rounds) if clause.tests else rounds
         states, sure = [state], len(told_apart) == len(rounds)
@@ -611,6 +618,12 @@ class Iteration(Core):
             states = self.joined(following) or states
         for current in states:
             current.second_round = was_second
+        if is_more and len(rounds) > 1 and isinstance(clause.target, ir.Name):
+            # What is made in the comprehension, and called later, finds the last one.
+            site, name = Site(frame.module, node.ordinal), clause.target.id
+            last = counting.after_more(rounds[-2], rounds[-1], name, site)
+            for current in states if last != rounds[-1] else ():
+                current.set_variable(frame.scope, name, last)
         return states, sure
 
     def _yield(self, node: ir.Yield, state: State, frame: Frame) -> Results:
@@ -766,35 +779,16 @@ def _returns(body: Iterable[ir.Stmt]) -> bool:
     return any(isinstance(s, ir.Return) or _returns(inner_statements(s)) for s in body)
 
 
-def _variables(frame: Frame, states: list[State]) -> Mapping[str, Value]:
-    """The variables of a function or module that hold the same constant on all of these paths."""
-    scopes = [state.get(frame.scope) for state in states]
-    first, *others = [scope.variables for scope in scopes if isinstance(scope, Scope)] or [{}]
-    return {
-        name: value
-        for name, value in first.items()
-        if isinstance(only(value), Const) and all(other.get(name) == value for other in others)
-    }
-
-
-def _count_on(
-    states: list[State], before: Mapping[str, Value], now: Mapping[str, Value], frame: Frame, site: Site
-) -> None:
-    """What changed from one round to the next changes on in those that are not run."""
-    for name, value in now.items():
-        later = value if name not in before else counting.after_more(before[name], value, name, site)
-        for state in states if later != value else ():
-            state.set_variable(frame.scope, name, later)
-
-
 def _lists_of(frame: Frame, state: State) -> set[Hashable]:
-    """The lists that variables of a function stand for, and those that its objects have."""
+    """The lists that variables of a function stand for, and those that its objects and dicts have."""
     scope = state.get(frame.scope)
     held = scope.variables.values() if isinstance(scope, Scope) else ()
     found: set[Hashable] = set()
     for atom in (a for value in held for a in value if isinstance(a, Ref)):
         thing = state.get(atom)
-        parts = thing.attributes.values() if isinstance(thing, Instance) else ((atom,),)
+        parts: Iterable[Value] = thing.attributes.values() if isinstance(thing, Instance) else ((atom,),)
+        if isinstance(thing, Dict):
+            parts = (*parts, *thing.items.values())
         found |= {a.address for value in parts for a in value if isinstance(a, Ref)}
     return found
 

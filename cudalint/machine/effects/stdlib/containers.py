@@ -52,7 +52,8 @@ def container(machine: Machine, call: Call) -> Results:
         items = tuple(exact) if exact is not None else tuple(rounds)
         items = sets.distinct(items, state) if kind == "set" else items
         for after, ordered in _sorting(machine, call, rounds, exact, state):
-            if ordered is None and exact is not None and call.path == "builtins.sorted":
+            is_of_constants = all(constant(item) is not ... for item in items)
+            if ordered is None and _orders(call.path) and (exact is not None or is_of_constants):
                 ordered = _of_any_order(items)
             made = _of_most(Sequence(kind, items if ordered is None else ordered, (), exact is None), most)
             results.append((after, (after.new(("container", call.site), made),)))
@@ -98,6 +99,11 @@ def _sorting(
     return [(after, None) for after, _ in compared or [(state, ())]]
 
 
+def _orders(path: str) -> bool:
+    """Whether a function puts what it is given in another order."""
+    return path in ("builtins.reversed", "builtins.sorted")
+
+
 def _of_any_order(items: tuple[Value, ...]) -> tuple[Value, ...]:
     """Items of which nobody knows which comes first: each may be any, where these are few enough to be told."""
     each = union(items)
@@ -116,9 +122,31 @@ def by_keys(
             for after, value in machine.call_value(key, [item], {}, current, call.frame, call.site)
         ]
     if key == NONE:
-        compared = machine.compare_by_class("<", items[-1], items[0], state, call.frame, call.site)
-        paths = [(after, items) for after, _ in compared or [(state, ())]]
+        return _by_class(machine, call, items, state)
     return [(after, _ordered(items, [sets.plain(k, after) for k in keys], call)) for after, keys in paths]
+
+
+def _by_class(
+    machine: Machine, call: Call, items: list[Value], state: State
+) -> list[tuple[State, tuple[Value, ...] | None]]:
+    """The items as they compare themselves with each other: each is put before the first that is not less."""
+    row: list[Value] = []
+    for item in items:
+        at = len(row)
+        while at:
+            compared = machine.compare_by_class("<", item, row[at - 1], state, call.frame, call.site)
+            if compared is None:
+                return [(state, _ordered(items, [sets.plain(each, state) for each in items], call))]
+            verdict = machine.truth(compared[0][1], compared[0][0])[0] if len(compared) == 1 else None
+            if verdict is None:
+                return [(after, None) for after, _ in compared]
+            state = compared[0][0]
+            if not verdict:
+                break
+            at -= 1
+        row.insert(at, item)
+    is_turned = constant(call.kwargs["reverse"]) if "reverse" in call.kwargs else False
+    return [(state, None if is_turned is not False else tuple(row))]
 
 
 def _ordered(items: list[Value], keys: list[Any], call: Call) -> tuple[Value, ...] | None:
