@@ -42,7 +42,8 @@ MOST_NESTING = 2
 # Variables of the environment whose values decide what a GPU library does, and those that only have to be there.
 _TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_(?!CPP_|ENABLE_ONEDNN_)|PYTORCH_NVML|JOBLIB|LOKY")
 _NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
-_BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name != "environment"))
+_OF_ENVIRONMENT = ("environment", "removed")
+_BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name not in _OF_ENVIRONMENT))
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
@@ -79,6 +80,7 @@ def join_process(a: Process, b: Process) -> Process:
         asked_by=a.asked_by | b.asked_by,
         initialised=tuple(sorted(initialised.items(), key=lambda kv: kv[0])),
         environment=tuple(sorted(environment.items())),
+        removed=a.removed & b.removed,
         methods=tuple(sorted(methods.items(), key=lambda kv: kv[0])),
         selected=tuple(sorted(selected.items(), key=lambda kv: kv[0])),
         default_device=a.default_device or b.default_device,

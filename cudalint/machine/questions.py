@@ -7,11 +7,12 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
+from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, constant, only, unknown
 
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
@@ -91,6 +92,9 @@ def makes_uncertain(fact: Fact) -> bool:
 
 def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     """The unknown truth of ``left op right``, of things that keep their identity."""
+    package = _package_sought(left)
+    if package is not None and op in ("==", "is") and right == Const(None):
+        return unknown("not", (INSTALLED, package))
     if isinstance(left, Const) and op in _MIRRORED and not isinstance(right, Const):
         return comparison(_MIRRORED[op], right, left)
     if op in ("==", "is") and isinstance(right, Const) and right.kind is bool and _is_flag(left):
@@ -155,7 +159,18 @@ def truth_of_rank(rank: Rank) -> Hashable:
 
 def truth_of(value: Unknown) -> Hashable:
     """The identity of an unknown's truth: the list of all GPUs is false where there is none."""
+    package = _package_sought(value)
+    if package is not None:
+        return (INSTALLED, package)
     return ("not", NO_GPU) if value.sym == EVERY_GPU else value.sym
+
+
+def _package_sought(value: Hashable) -> str | None:
+    """The package that ``find_spec`` looks for: it gives None where that is not installed."""
+    match value:
+        case Unknown(sym=("asks", "importlib.util.find_spec", ((Const(value=str(package)),), *_))):
+            return package.partition(".")[0]
+    return None
 
 
 def asks(path: str, args: list[Value]) -> Value | None:
@@ -163,6 +178,8 @@ def asks(path: str, args: list[Value]) -> Value | None:
     name = path.rpartition(".")[2]
     if not (name.endswith(("_available", "_installed")) or path in _LASTING) or not all(map(_stays, args)):
         return None
+    if path == "importlib.util.find_spec" and constant(args[0] if args else ()) in sys.stdlib_module_names:
+        return (Lib("importlib.machinery.ModuleSpec"),)
     return unknown("asks", path, tuple(args))
 
 

@@ -249,6 +249,8 @@ class Process:
     # The frameworks that were told to use the GPU once they have something to do.
     told: frozenset[str] = frozenset()
     environment: tuple[tuple[str, Value], ...] = ()
+    # The variables that the program took out of it.
+    removed: frozenset[str] = frozenset()
     default_device: Dev | None = None
     default_where: Chain | None = None
     # What was the default around each block that has one of its own.
@@ -315,8 +317,9 @@ class Process:
         """The same process with a variable set or removed."""
         kept = tuple((k, v) for k, v in self.environment if k != name)
         if value is None:
-            return replace(self, environment=kept)
-        return replace(self, environment=tuple(sorted((*kept, (name, value)), key=lambda kv: kv[0])))
+            return replace(self, environment=kept, removed=self.removed | {name})
+        environment = tuple(sorted((*kept, (name, value)), key=lambda kv: kv[0]))
+        return replace(self, environment=environment, removed=self.removed - {name})
 
     def method(self, library: str) -> Method:
         """The default start method of a library."""

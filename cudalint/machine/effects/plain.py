@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import file_questions, gpu_memory, questions
+from cudalint.machine import exceptions, file_questions, gpu_memory, questions
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
@@ -38,7 +38,10 @@ def nothing(machine: Machine, call: Call) -> Results:
 
 def stop(machine: Machine, call: Call) -> Results:
     """``sys.exit()`` and its like: this path ends, by an exception whose ``kind`` its model says."""
-    return machine.fail(call.state, call.frame, Raised(None, (call.text("kind", "SystemExit"),)))
+    name = call.text("kind", "SystemExit")
+    given = None if call.open else list(call.args)
+    value = exceptions.made(f"builtins.{name}", given, call.site, call.state) if call.frame.tries else None
+    return machine.fail(call.state, call.frame, Raised(None, (name,), value=value or ()))
 
 
 def control(machine: Machine, call: Call) -> Results:

@@ -74,7 +74,9 @@ from cudalint.machine.effects.stdlib import (
     lookups,
     mocks,
     pickles,
+    raised,
     records,
+    regexes,
     settings,
     signals,
     texts,
@@ -157,7 +159,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "consume": iteration.consume,
     "next": iteration.next_,
     "iter": iteration.iter_,
+    "regex.item": regexes.item,
     "getattr": attributes.getattr_,
+    "getattr.plain": attributes.plain_attribute,
     "copy": copies.copy,
     "copy.deep": copies.deepcopy,
     "lookup": attributes.lookup,
@@ -258,6 +262,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "object.new": records.blank,
     "type.call": records.construct,
     "cache": callables.cached,
+    "cache.clear": callables.forgotten,
     "managed": callables.managed,
     "mock": mocks.mock,
     "mock.call": mocks.called,
@@ -346,6 +351,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "suppress": exit_stacks.suppress,
     "stack.enter": exit_stacks.enter_context,
     "stack.callback": exit_stacks.callback,
+    "stack.pop_all": exit_stacks.pop_all,
     "stack.leave": exit_stacks.leave,
     "closing": exit_stacks.closing,
     "closing.leave": exit_stacks.closing_leave,
@@ -550,6 +556,8 @@ class LibraryEffects:
             return [(call.state, read)]
         current.guess(machine, call.state, call.path, call.site)
         known = computed.computed(machine, call)
+        known = raised.made(machine, call) if known is None else known
+        known = regexes.asked(machine, call) if known is None else known
         if known is not None:
             return known
         if call.receiver is None:

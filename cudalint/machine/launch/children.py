@@ -109,6 +109,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         launch=launch,
         daemon=start.daemon,
         environment=before.environment,
+        removed=before.removed,
         narrowed=before.narrowed,
         methods=_child_methods(before, start, way),
         forked=poison is not None,

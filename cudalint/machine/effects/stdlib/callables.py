@@ -159,6 +159,14 @@ def cached(machine: Machine, call: Call) -> Results:
     return [(call.state, (made,))]
 
 
+def forgotten(machine: Machine, call: Call) -> Results:
+    """``f.cache_clear()``: f remembers nothing of what it gave."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(found, Closure) and found.cache is not None:
+        call.state.store(found.cache, Cache({}))
+    return [(call.state, NONE)]
+
+
 def managed(machine: Machine, call: Call) -> Results:
     """``@manager()``: what a manager makes of a function that it decorates."""
     atom = only(call.args[0]) if call.args else None
@@ -229,15 +237,20 @@ def register(machine: Machine, call: Call) -> Results:
     if len(call.args) == 1 and not is_function:
         function: Value = (Lib(f"{call.path}.__call__"),)
         return [(call.state, (Partial(function, ((ref,), call.args[0]), ()),))]
-    kind = _annotated(first, call.state) if is_function else call.args[0]
+    kind = _annotated(first, call.state, _place(call)) if is_function else call.args[0]
     return [(_registered(ref, found, kind, call.args[-1], call.state), call.args[-1])]
 
 
-def _annotated(function: Atom | None, state: State) -> Value:
-    """The name of the type that a function's first parameter is annotated with; empty where that is no name."""
+def _place(call: Call) -> int:
+    """Which argument decides: of a method the one behind its object."""
+    return 1 if call.text("kind") == "method" else 0
+
+
+def _annotated(function: Atom | None, state: State, place: int) -> Value:
+    """The name of the type that the parameter is annotated with that decides; empty where that is no name."""
     found = state.get(function) if isinstance(function, Ref) else None
-    name = found.function.params[0].type if isinstance(found, Closure) and found.function.params else ""
-    return const(name) if name else ()
+    params = found.function.params[place:] if isinstance(found, Closure) else ()
+    return const(params[0].type) if params and params[0].type else ()
 
 
 def registered(machine: Machine, call: Call) -> Results:
@@ -259,11 +272,12 @@ def _registered(ref: Ref, found: LibraryObject, kind: Value, function: Value, st
 def dispatch(machine: Machine, call: Call) -> Results:
     """A call: the function of the type, or, where that is not known, each that it could be."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    if not isinstance(found, LibraryObject) or not call.args:
+    place = _place(call)
+    if not isinstance(found, LibraryObject) or len(call.args) <= place:
         return [(call.state, unknown("dispatch", call.site))]
     results: Results = []
-    for atom in call.args[0]:
-        args = [(atom,), *call.args[1:]]
+    for atom in call.args[place]:
+        args = [*call.args[:place], (atom,), *call.args[place + 1 :]]
         for kind, function in _possible(machine, atom, found, call.state):
             state = call.state.clone()
             if kind is not None and not _is_taken(state, _name_of(found, state), kind, atom):

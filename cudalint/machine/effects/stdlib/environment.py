@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.machine import paths
 from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.effects.stdlib import settings
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
@@ -33,6 +33,7 @@ _OF_MACHINES = frozenset(
 _TAKING_ALL = ("tensorflow", "jax")
 # How far above a module a file of variables is looked for.
 _MOST_FOLDERS = 6
+_NOT_SET = Raised(None, ("KeyError", "LookupError"))
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
 
 
@@ -52,8 +53,10 @@ def environ_get(machine: Machine, call: Call) -> Results:
     known = process.environ(name)
     if known is not None:
         return [(call.state, known)]
-    if (_is_never_set(machine, name) or _is_told_otherwise(process, name)) and call.path.endswith("get"):
+    if _lacks(machine, process, name) and call.path.endswith("get"):
         return [(call.state, call.args[1] if len(call.args) > 1 else NONE)]
+    if name in process.removed and call.frame.tries:
+        return machine.fail(call.state, call.frame, _NOT_SET)
     if name in _RANKS and not (process.is_main and machine.program.is_notebook(machine.main)):
         # No launcher starts a kernel for each rank.
         if process.is_main and process.rank is None:
@@ -62,6 +65,11 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(call.args) > 1 and name not in OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
     return [(call.state, unknown("environ", name))]
+
+
+def _lacks(machine: Machine, process: Process, name: str) -> bool:
+    """Whether a variable is known not to be set."""
+    return name in process.removed or _is_never_set(machine, name) or _is_told_otherwise(process, name)
 
 
 def _is_told_otherwise(process: Process, name: str) -> bool:
@@ -106,11 +114,20 @@ def environ_set(machine: Machine, call: Call) -> Results:
 def environ_delete(machine: Machine, call: Call) -> Results:
     """``del os.environ[name]``, ``os.environ.pop(name)``."""
     names = strings(call.args[0]) if call.args else []
-    if len(names) == 1:
-        if names[0] == VISIBLE:
-            _taken_back(machine, call.state)
-        call.state.process = call.state.process.with_environ(names[0], None)
-    return [(call.state, unknown("environ", call.site))]
+    if len(names) != 1:
+        return [(call.state, unknown("environ", call.site))]
+    name, process = names[0], call.state.process
+    if name == VISIBLE:
+        _taken_back(machine, call.state)
+    known, default = process.environ(name), call.args[1] if len(call.args) > 1 else None
+    if name in process.removed and default is None and call.frame.tries and call.path != "os.unsetenv":
+        return machine.fail(call.state, call.frame, _NOT_SET)
+    if known is None and _lacks(machine, process, name):
+        known = default
+    call.state.process = process.with_environ(name, None)
+    if known is None:
+        known = (*(default or ())[:3], Unknown(("environ", name)))
+    return [(call.state, known)]
 
 
 def environ_contains(machine: Machine, call: Call) -> Results:
@@ -122,7 +139,7 @@ def environ_contains(machine: Machine, call: Call) -> Results:
         machine.rendezvous_seen = True
     if call.state.process.environ(names[0]) is not None:
         return [(call.state, const(True))]
-    if _is_never_set(machine, names[0]) or _is_told_otherwise(call.state.process, names[0]):
+    if _lacks(machine, call.state.process, names[0]):
         return [(call.state, FALSE)]
     return [(call.state, unknown(IN_ENVIRONMENT, names[0]))]
 
