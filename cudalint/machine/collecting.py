@@ -232,8 +232,9 @@ class _Mark:
         match atom:
             case Ref():
                 self._ref(atom)
-            case Const(value=value):
+            case Const(value=value, member=member):
                 self._key(value)
+                self._ref(member.cls if member is not None else None)
             case Other(than=value):
                 self._key(value)
             case Unknown():

@@ -215,6 +215,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module": modules.module,
     "module.hold": modules.module_hold,
     "module.init": modules.module_base,
+    "module.part": modules.module_part,
     "module.data": modules.module_data,
     "module.child": modules.module_child,
     "default-cpu.enter": defaults.framework_enter,
