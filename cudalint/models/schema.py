@@ -189,7 +189,7 @@ DOES = frozenset(
         "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
         "manager.start", "manager.store", "mock", "mock.call", "mock.enter", "mock.exit", "mock.patch",
         "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
-        "module.offload", "module.part",
+        "module.listed", "module.offload", "module.part",
         "module.hold", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
         "parallel.imported", "partial", "pickle.dump", "pickle.load",

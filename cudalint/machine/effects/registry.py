@@ -135,6 +135,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "not-at-exit": endings.not_at_exit,
     "import-module": importing.import_module,
     "module.at-path": importing.at_path,
+    "module.listed": importing.listed,
     "module.of-spec": importing.of_specification,
     "module.run": importing.run_at_path,
     "module.enter": importing.enter,
