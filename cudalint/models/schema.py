@@ -133,7 +133,8 @@ DOES = frozenset(
     {
         "module.at-path", "module.of-spec", "module.run", "module.enter",
         "config.composed", "config.configured", "config.load", "environ.from-file",
-        "settings.changed", "settings.has", "settings.option", "settings.parser", "settings.read", "settings.section",
+        "settings.changed", "settings.has", "settings.mapping",
+        "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
         "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "chain", "groups",

@@ -117,6 +117,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "settings.option": settings.option,
     "settings.changed": settings.changed,
     "settings.has": settings.has,
+    "settings.mapping": settings.mapping,
+    "settings.names": settings.names,
     "subclasses": records.subclasses,
     "weak": callables.weak,
     "held": callables.held,

@@ -14,8 +14,10 @@ from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
     Atom,
+    Bound,
     Const,
     Lib,
+    Partial,
     Rank,
     Ref,
     Unknown,
@@ -28,8 +30,8 @@ from cudalint.machine.values import (
     unknown,
 )
 
-# Before the name of an option: how it is spelled.
-_SPELLED = "<spelled> "
+# Before the name of an option: how it is spelled, and what makes it of a word.
+_SPELLED, _TYPE = "<spelled> ", "<type> "
 _FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
@@ -109,8 +111,19 @@ def add_argument(machine: Machine, call: Call) -> Results:
             value = _listed(machine, call, default, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
+        kind = call.kwargs.get("type", NONE)
+        if _is_of_program(only(kind)):
+            made[f"{_TYPE}{name}"] = kind
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
     return [(call.state, NONE)]
+
+
+def _is_of_program(kind: Atom | None) -> bool:
+    """Whether what makes an option of a word is code of the program."""
+    match kind:
+        case Ref() | Partial() | Bound(function=Ref()):
+            return True
+    return False
 
 
 def _as_spelled(call: Call, names: list[str]) -> str:
@@ -193,16 +206,41 @@ def parse_args(machine: Machine, call: Call) -> Results:
     """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     fields: dict[str, Value] = {}
+    kinds: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
         words = _words(machine, call)
         fields = {k[2:]: _parsed_as(v, words) for k, v in found.fields.items() if k.startswith("--")}
         fields |= _given_among(machine, call, found.fields)
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
+        kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
+    results: Results = []
+    for state, options in _converted(machine, call, fields, kinds):
+        results.extend(_namespaces(machine, replace(call, state=state), options))
+    return results
+
+
+def _namespaces(machine: Machine, call: Call, fields: dict[str, Value]) -> Results:
     given = call.get("namespace")
     if given is not None and given != NONE:
         return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
     made = LibraryObject(NAMESPACE, fields, call.site)
     return [_parsed(call, call.state, (call.state.new(("namespace", call.site), made),))]
+
+
+def _converted(
+    machine: Machine, call: Call, fields: dict[str, Value], kinds: dict[str, Value]
+) -> list[tuple[State, dict[str, Value]]]:
+    """What the program's own types make of defaults: a parser gives them those that are texts, and no others."""
+    paths = [(call.state, fields)]
+    for name, kind in kinds.items():
+        if not isinstance(constant(fields.get(name, ())), str):
+            continue
+        paths = [
+            (after, {**options, name: value})
+            for state, options in paths
+            for after, value in machine.call_value(kind, [options[name]], {}, state, call.frame, call.site)
+        ]
+    return paths
 
 
 def _words(machine: Machine, call: Call) -> list[str] | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from cudalint.machine import paths
+from cudalint.machine import mappings, paths
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -20,6 +20,7 @@ from cudalint.machine.values import (
     FALSE,
     NONE,
     TRUE,
+    Bound,
     Const,
     Lib,
     Ref,
@@ -284,8 +285,38 @@ def section(machine: Machine, call: Call) -> Results:
         return [(call.state, _unseen(call))]
     parser = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     fields = {k: v for k, v in parser.fields.items() if k == _KEEPS} if isinstance(parser, LibraryObject) else {}
+    if (held := _dict_of(inner, call.state)) is not None and not any(map(_puts_in, held.items.values())):
+        fields = {**fields, mappings.SELF: inner}
     made = LibraryObject(_SECTION, {**fields, _SAID: inner}, call.site)
     return [(call.state, (call.state.new(("section", call.site), made),))]
+
+
+def mapping(machine: Machine, call: Call) -> Results:
+    """``section.items()``, ``parser.items("env")``, ``parser.options("env")``: what a section says, as a dict does."""
+    states = [(call.state, (call.receiver,) if call.receiver is not None else ())]
+    if call.path.startswith(_PARSER):
+        if len(call.args) != 1:
+            return [(call.state, _unseen(call))]
+        states = section(machine, call)
+    name = {"options": "keys", "__iter__": "keys"}.get(last := call.path.rpartition(".")[2], last)
+    results: Results = []
+    for state, value in states:
+        held = mappings.dict_of(only(value), state)
+        if held is None:
+            results.append((state, _unseen(call)))
+            continue
+        method: Value = (Bound(Lib(f"builtins.dict.{name}"), held),)
+        results.extend(machine.call_value(method, [], {}, state, call.frame, call.site))
+    return results
+
+
+def names(machine: Machine, call: Call) -> Results:
+    """``parser.sections()``: their names."""
+    known = _known(call)
+    if known is None or not known.exact:
+        return [(call.state, _unseen(call))]
+    rows = tuple(const(name) for name in known.items if name != "DEFAULT")
+    return [(call.state, (call.state.new(("sections", call.site), Sequence("list", rows)),))]
 
 
 def option(machine: Machine, call: Call) -> Results:
@@ -337,11 +368,16 @@ def _dict_of(value: Value, state: State) -> Dict | None:
 _TRUTHS = {"1": TRUE, "yes": TRUE, "true": TRUE, "on": TRUE, "0": FALSE, "no": FALSE, "false": FALSE, "off": FALSE}
 
 
+def _puts_in(value: Value) -> bool:
+    """Whether what another option says is put into a text."""
+    text = constant(value)
+    return not isinstance(text, str | None) or (isinstance(text, str) and ("%(" in text or "${" in text))
+
+
 def _converted(name: str, value: Value, call: Call) -> Value:
     text = constant(value)
     nothing = _unseen(call)
-    if not isinstance(text, str) or "%(" in text or "${" in text:
-        # What another option says is put in.
+    if not isinstance(text, str) or _puts_in(value):
         return value if text is None else nothing
     try:
         match name:
