@@ -316,7 +316,9 @@ class Assignment(Core):
                 own = self.user_method(found, "__setitem__", state)
                 if own is not None and len(owner) == 1:
                     return [s for s, _ in self.call_value((own,), [owner, key, value], {}, state, frame, site)]
-            held = mappings.dict_of(atom, state)
+            # A library's mapping has a way of its own to change.
+            is_library = isinstance(atom, Ref) and isinstance(state.get(atom), LibraryObject)
+            held = None if is_library else mappings.dict_of(atom, state)
             if held is not None and isinstance(found := state.get(held), Dict):
                 self.store_dict(held, operators.with_key(found, as_key(key, state), value), state)
                 continue
