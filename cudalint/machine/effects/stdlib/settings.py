@@ -293,7 +293,7 @@ def section(machine: Machine, call: Call) -> Results:
 
 def mapping(machine: Machine, call: Call) -> Results:
     """``section.items()``, ``parser.items("env")``, ``parser.options("env")``: what a section says, as a dict does."""
-    states = [(call.state, (call.receiver,) if call.receiver is not None else ())]
+    states: Results = [(call.state, (call.receiver,) if call.receiver is not None else ())]
     if call.path.startswith(_PARSER):
         if len(call.args) != 1:
             return [(call.state, _unseen(call))]
