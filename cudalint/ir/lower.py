@@ -6,7 +6,9 @@ calls, ``elif``) are walked in loops, because generated files hold runs that rec
 
 from __future__ import annotations
 
+import ast
 import re
+import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,6 +17,7 @@ import libcst as cst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir import patterns
+from cudalint.text.quiet import quietly
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _SPACE = re.compile(r"\s")
@@ -544,8 +547,9 @@ class Lowering:
         parts: list[ir.Expr] = []
         for part in node.children:
             if isinstance(part, cst.FormattedStringText):
-                self._units[-1].words.update(_named(part.value))
-                parts.append(ir.Const(self._mark(part), part.value))
+                text = _formatted_text(part.value, node.start if isinstance(node, cst.FormattedString) else "")
+                self._units[-1].words.update(_named(text))
+                parts.append(ir.Const(self._mark(part), text))
             elif isinstance(part, cst.FormattedStringExpression):
                 parts.append(self._formatted_value(part))
         return ir.Joined(ordinal, tuple(parts))
@@ -789,6 +793,20 @@ def _plain_string(literal: str) -> str:
         return ""
     quotes = 3 if literal[:3] in ('"""', "'''") else 1
     return literal[quotes:-quotes]
+
+
+def _formatted_text(written: str, start: str) -> str:
+    """What a text between the places of an f-string stands for; ``start`` is its prefix and its quotes."""
+    text = written.replace("{{", "{").replace("}}", "}")
+    if "\\" not in text or "r" in start.lower() or "\r" in text:
+        return text
+    # A blank keeps the last quote apart from those that end it.
+    quotes = start.lstrip(string.ascii_letters)
+    try:
+        with quietly():
+            return str(ast.literal_eval(f"{quotes}{text} {quotes}"))[:-1]
+    except (ValueError, SyntaxError):
+        return text
 
 
 def _named(text: str) -> list[str]:

@@ -5,11 +5,13 @@ A file of whoever runs the program, or one that the program itself writes, is no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from collections.abc import Sequence as Sequence_
 from dataclasses import replace
 from typing import Any
 
-from cudalint.machine import mappings, paths
+from cudalint.machine import mappings, operators, paths
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -75,7 +77,10 @@ def function(machine: Machine, call: Call) -> Value | None:
         return None
     text = _at(machine, call.args[0]) if path in _OF_PATHS else None
     text = _text_of(machine, call.args[0]) if text is None else text
-    return None if text is None else _said(kind, text, call)
+    if text is not None:
+        return _said(kind, text, call)
+    parts = _parts_of(call.args[0])
+    return None if parts is None else _said(kind, _with_holes(parts), call, parts)
 
 
 def may_write_by(machine: Machine, call: Call) -> None:
@@ -206,34 +211,65 @@ def _shown(text: str, name: str, call: Call) -> Value:
     return unknown("call", call.site, call.state.process.identity, len(call.state.facts), name, owner)
 
 
-def _said(kind: str, text: str, call: Call) -> Value | None:
+def _said(kind: str, text: str, call: Call, parts: Sequence_[Value] = ()) -> Value | None:
     try:
-        return as_value(settings.read(kind, text), call.state, call.site)
+        return as_value(settings.read(kind, text), call.state, call.site, parts=parts)
     except settings.NoSettings:
         return None
 
 
-def as_value(found: Any, state: State, site: Site, made: dict[int, Value] | None = None) -> Value:
-    """Plain data as the program gets it; what stands in several places, as an alias of YAML does, is one thing."""
+def _parts_of(value: Value) -> Sequence_[Value] | None:
+    """The parts of a text that the code puts together, of which some are not known; None of any other."""
+    match only(value):
+        case Unknown(sym=(_, tuple(parts))) if len(parts) > 1 and all(isinstance(part, tuple) for part in parts):
+            return [part for part in parts if isinstance(part, tuple)]
+    return None
+
+
+# What stands in a text for a part of it that is not known: a number between two letters that nobody uses.
+_HOLE = re.compile("\ue000([0-9]+)\ue001")
+
+
+def _with_holes(parts: Sequence_[Value]) -> str:
+    texts = [constant(part) for part in parts]
+    return "".join(text if isinstance(text, str) else f"\ue000{i}\ue001" for i, text in enumerate(texts))
+
+
+def _filled(text: str, parts: Sequence_[Value], site: Site) -> Value:
+    """A text of settings with the parts that it was put together of."""
+    pieces = _HOLE.split(text)
+    found: list[Value] = [const(piece) if i % 2 == 0 else parts[int(piece)] for i, piece in enumerate(pieces)]
+    return operators.joined([part for part in found if part != const("")], ("settings", site))
+
+
+def as_value(
+    found: Any, state: State, site: Site, made: dict[int, Value] | None = None, parts: Sequence_[Value] = ()
+) -> Value:
+    """Plain data as the program gets it; what stands in several places, as an alias of YAML does, is one thing.
+
+    ``parts`` are those of the text that it was read from, where some of them are not known.
+    """
     made = {} if made is None else made
     if id(found) in made:
         return made[id(found)]
     match found:
         case dict():
-            items = {name: as_value(value, state, site, made) for name, value in found.items() if _is_name(name)}
+            items = {name: as_value(value, state, site, made, parts) for name, value in found.items() if _is_name(name)}
             whole: Value = (state.new(("settings", site), Dict(items, exact=len(items) == len(found))),)
             return made.setdefault(id(found), whole)
         case list():
-            parts = tuple(as_value(part, state, site, made) for part in found)
-            whole = (state.new(("settings", site), Sequence("list", parts)),)
+            inner = tuple(as_value(part, state, site, made, parts) for part in found)
+            whole = (state.new(("settings", site), Sequence("list", inner)),)
             return made.setdefault(id(found), whole)
+        case str() if parts and _HOLE.search(found):
+            return _filled(found, parts, site)
         case None | bool() | int() | float() | str():
             return const(found)
     return unknown("settings", site)
 
 
 def _is_name(found: object) -> bool:
-    return isinstance(found, str | int | float | bool | None)
+    return isinstance(found, str | int | float | bool | None) and _HOLE.search(str(found)) is None
 
 
 # -- files with sections --------------------------------------------------------------------------

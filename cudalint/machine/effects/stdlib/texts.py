@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from string import Formatter
 
 from cudalint.machine import operators, versions
 from cudalint.machine.frame import Call, Results
@@ -28,6 +29,8 @@ def str_method(machine: Machine, call: Call) -> Results:
         return [(state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
     if name == "format" and call.args and text in ("{}", "{0}"):
         return [(state, call.args[0])]
+    if name == "format" and not call.open and (parts := _fields(text, call)) is not None:
+        return [(state, operators.joined(parts, ("format", call.site)))]
     if name == "join" and len(call.args) == 1:
         return [(state, _joined(machine, text, call))]
     known = [constant(v) for v in call.args]
@@ -45,6 +48,27 @@ def str_method(machine: Machine, call: Call) -> Results:
         made = Sequence("list" if isinstance(found, list) else "tuple", tuple(const(part) for part in found))
         return [(state, (state.new(("str", call.site), made),))]
     return [(state, const(found))]
+
+
+def _fields(text: str, call: Call) -> list[Value] | None:
+    """The parts of what ``text.format(...)`` gives where some are not known; None where it does more."""
+    if all(constant(value) is not ... for value in (*call.args, *call.kwargs.values())):
+        return None
+    parts: list[Value] = []
+    try:
+        rows = list(Formatter().parse(text))
+    except ValueError:
+        return None
+    for place, (before, field, spec, conversion) in enumerate(rows):
+        parts += [const(before)] if before else []
+        if field is None:
+            continue
+        number = int(field) if field.isdecimal() else place if not field else None
+        value = call.kwargs.get(field) if number is None else dict(enumerate(call.args)).get(number)
+        if value is None or spec or conversion:
+            return None
+        parts.append(value)
+    return parts
 
 
 def _joined(machine: Machine, between: str, call: Call) -> Value:
