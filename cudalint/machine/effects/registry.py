@@ -197,6 +197,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "flags": options.flags,
     "flags.define": options.define_flag,
     "argparse.command": options.command,
+    "argparse.commands": options.commands,
     "argparse.defaults": options.set_defaults,
     "argparse.parse": options.parse_args,
     "config.create": configs.create,
