@@ -290,7 +290,8 @@ def _pool_run(
             continue
         ended.append(workers.start(machine, state, call.frame, start, way, parent))
         if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
-            ended[-1] = workers.start(machine, state, call.frame, start, way)
+            for later in _once_called_back(machine, call, obj, state):
+                ended[-1] = workers.start(machine, later, call.frame, start, way)
     lending.lent_since(machine, state, before, call.site, obj.site)
     return _pool_results(machine, call, state, start, name, ended)
 
@@ -313,6 +314,14 @@ def workers_end(machine: Machine, call: Call) -> Results:
 
 # What a pool gave for tasks with callbacks.
 _PROMISED = "<promised>"
+
+
+def _once_called_back(machine: Machine, call: Call, obj: LibraryObject, state: State) -> list[State]:
+    """What this process is when a worker is replaced: results of earlier tasks have come, and callbacks with them."""
+    states = [state]
+    for future in obj.fields.get(_PROMISED, ()):
+        states = [after for one in states for after in called_back(machine, call, future, one.clone())]
+    return states
 
 
 def _promise(call: Call, state: State, result: Value) -> Value:
