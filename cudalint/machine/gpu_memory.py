@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import Atom, Const, Ref, Tensor, Unknown, Value, is_array
+from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, is_array
 
 # Batches are nested two or three deep.
 _DEEPEST = 4
+# Where classes come from below which nothing is a module.
+_PLAIN = frozenset({"abc", "builtins", "collections", "enum", "typing"})
 # How deep parts of modules are looked for.
 _MODULES = 6
 
@@ -111,11 +113,7 @@ def has_parameters(ref: Ref, state: State, depth: int = 0) -> bool:
 def _may_hold_parameters(atom: Atom, state: State, depth: int) -> bool:
     match atom:
         case Ref():
-            found = state.get(atom)
-            if isinstance(found, Sequence):
-                inner = found.items if found.items is not None else (found.element,)
-                return depth < _MODULES and any(_may_hold_parameters(a, state, depth + 1) for v in inner for a in v)
-            is_module = isinstance(found, LibraryObject | Instance)
+            is_module = isinstance(state.get(atom), LibraryObject) or _is_module(atom, state)
             return is_module and depth < _MODULES and has_parameters(atom, state, depth + 1)
         case Unknown(sym=sym):
             return sym in state.placed or not is_array(sym)
@@ -153,10 +151,23 @@ def _parts(ref: Ref, state: State) -> Iterator[Ref]:
 
 
 def _is_module(ref: Ref, state: State) -> bool:
+    """Whether what an attribute holds moves with its owner: a module does, no list or object that holds some."""
     found = state.get(ref)
     if isinstance(found, LibraryObject):
         return "<parameters>" in found.fields
-    return isinstance(found, Instance | Sequence | Dict)
+    return isinstance(found, Instance) and _may_be_module(found.cls, state)
+
+
+def _may_be_module(cls: Ref, state: State) -> bool:
+    """Whether a class derives from anything but classes of the program and those of Python that hold nothing."""
+    found = state.get(cls)
+    bases = [base for value in found.bases for base in value] if isinstance(found, Class) else [cls]
+    return any(
+        _may_be_module(base, state)
+        if isinstance(base, Ref) and base != cls
+        else not (isinstance(base, Lib) and base.path.partition(".")[0] in _PLAIN)
+        for base in bases
+    )
 
 
 def gpu_atoms(value: Value, state: State) -> list[Atom]:
