@@ -16,6 +16,7 @@ import libcst as cst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir import patterns
+from cudalint.text.quiet import quietly
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
 # A quote that nothing keeps from ending a text.
@@ -810,8 +811,11 @@ def _text_of(written: str, is_raw: bool) -> str | None:
     text = written.replace("{{", "{").replace("}}", "}")
     if is_raw or "\\" not in text:
         return text
+    if "\r" in text:
+        return None
     try:
-        found = ast.literal_eval('"""' + _BARE_QUOTE.sub(r"\"", text) + '"""')
+        with quietly():
+            found = ast.literal_eval('"""' + _BARE_QUOTE.sub(r"\"", text) + '"""')
     except (ValueError, SyntaxError):
         return None
     return found if isinstance(found, str) else None

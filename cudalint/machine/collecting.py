@@ -143,6 +143,16 @@ def _free(state: State, dead: Iterable[Hashable], journal: Journal, reserved: se
             state.counts[site] = count
 
 
+def is_held(state: State, ref: Ref) -> bool:
+    """Whether anything on the heap of a path, or its process, still leads to an object."""
+    mark = _Mark(state, Journal(fresh={ref.address}), set())
+    for found in state.objects():
+        mark.look_into(found)
+    for value in _held(state):
+        mark.follow(value)
+    return ref.address in mark.live
+
+
 class _Mark:
     """Finds the objects that a call allocated and that can still be reached, and the addresses that unknowns name."""
 
@@ -173,6 +183,14 @@ class _Mark:
             self._sym(sym)
         while self.pending:
             self._object(self.pending.pop())
+
+    def look_into(self, found: Object) -> None:
+        """Note what one object leads to."""
+        self._object(found)
+
+    def follow(self, value: Value) -> None:
+        """Note what a value leads to."""
+        self._value(value)
 
     def _object(self, found: Object) -> None:
         match found:
@@ -232,8 +250,9 @@ class _Mark:
         match atom:
             case Ref():
                 self._ref(atom)
-            case Const(value=value):
+            case Const(value=value, member=member):
                 self._key(value)
+                self._ref(member.cls if member is not None else None)
             case Other(than=value):
                 self._key(value)
             case Unknown():

@@ -39,7 +39,9 @@ def give_members(cls: Ref, names: Iterable[str], bases: Iterable[str], library: 
         if isinstance(only(given), Unknown):
             given = const(name.lower()) if text else const(place)
         member = Member(found.module, found.qualname, name, given, cls)
-        own: Value = given if text or number else (Const(member),)
+        own: Value = (Const(member),)
+        if text or number:
+            own = tuple(replace(atom, member=member) if isinstance(atom, Const) else atom for atom in given)
         # A second name for one value stands for the first member of it.
         key = constant(given)
         variables[name] = own if key is ... else made.setdefault((type(key), key), own)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value
+from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, is_array
 
 # Batches are nested two or three deep.
 _DEEPEST = 4
+# Where classes come from below which nothing is a module.
+_PLAIN = frozenset({"abc", "builtins", "collections", "enum", "typing"})
+# How deep parts of modules are looked for.
+_MODULES = 6
 
 
 def owner_of(atom: Atom, state: State) -> tuple[tuple[str, ...] | None, Chain | None]:
@@ -55,13 +59,65 @@ def placed_tensor(ref: Ref, state: State) -> Tensor | None:
 
 
 def place(ref: Ref, memory: Tensor, state: State) -> None:
-    """A module moves: it and the modules it holds are now on the device."""
+    """A module moves: it and the modules it holds are now on the device, with their parameters and buffers."""
     for atom in _parts(ref, state):
         match state.get(atom):
             case LibraryObject(fields=fields) as found:
                 state.store(atom, replace(found, fields={**fields, "<memory>": (memory,)}))
-            case Instance(attributes=attributes) as found:
-                state.store(atom, replace(found, attributes={**attributes, "<memory>": (memory,)}))
+            case Instance(attributes=attributes) as found if atom == ref or has_parameters(atom, state):
+                moved = {name: _moved(name, value, memory, attributes) for name, value in attributes.items()}
+                state.store(atom, replace(found, attributes={**moved, "<memory>": (memory,)}))
+
+
+def part_mark(name: str) -> str:
+    """Where an instance keeps that a name of it is registered: what is assigned there later moves as well."""
+    return f"<part {name}>"
+
+
+def _is_part(atom: Atom, name: str, attributes: Mapping[str, Value]) -> bool:
+    match atom:
+        case Tensor(part=part):
+            return part or part_mark(name) in attributes
+        case Unknown():
+            return part_mark(name) in attributes
+    return False
+
+
+def _moved(name: str, value: Value, memory: Tensor, attributes: Mapping[str, Value]) -> Value:
+    """What an attribute of a module holds when that has moved: a tensor that is not registered stays where it is."""
+    return tuple(
+        replace(atom, device=memory.device, owner=memory.owner, origin=memory.origin)
+        if isinstance(atom, Tensor) and _is_part(atom, name, attributes)
+        else atom
+        for atom in value
+    )
+
+
+def has_parameters(ref: Ref, state: State, depth: int = 0) -> bool:
+    """Whether moving an object moves any data: moving a module without parameters does not initialise CUDA."""
+    match state.get(ref):
+        case LibraryObject(fields=fields):
+            if fields.get("<parameters>") != (Const(False),):
+                return True
+            children = (a for name, value in fields.items() if name.startswith("<child") for a in value)
+            return depth < _MODULES and any(has_parameters(a, state, depth + 1) for a in children if isinstance(a, Ref))
+        case Instance(attributes=attributes):
+            return any(
+                _is_part(atom, name, attributes) or _may_hold_parameters(atom, state, depth)
+                for name, value in attributes.items()
+                for atom in value
+            )
+    return True
+
+
+def _may_hold_parameters(atom: Atom, state: State, depth: int) -> bool:
+    match atom:
+        case Ref():
+            is_module = isinstance(state.get(atom), LibraryObject) or _is_module(atom, state)
+            return is_module and depth < _MODULES and has_parameters(atom, state, depth + 1)
+        case Unknown(sym=sym):
+            return sym in state.placed or not is_array(sym)
+    return False
 
 
 def whole_or_parts(ref: Ref, state: State) -> Tensor | None:
@@ -95,10 +151,23 @@ def _parts(ref: Ref, state: State) -> Iterator[Ref]:
 
 
 def _is_module(ref: Ref, state: State) -> bool:
+    """Whether what an attribute holds moves with its owner: a module does, no list or object that holds some."""
     found = state.get(ref)
     if isinstance(found, LibraryObject):
         return "<parameters>" in found.fields
-    return isinstance(found, Instance | Sequence | Dict)
+    return isinstance(found, Instance) and _may_be_module(found.cls, state)
+
+
+def _may_be_module(cls: Ref, state: State) -> bool:
+    """Whether a class derives from anything but classes of the program and those of Python that hold nothing."""
+    found = state.get(cls)
+    bases = [base for value in found.bases for base in value] if isinstance(found, Class) else [cls]
+    return any(
+        _may_be_module(base, state)
+        if isinstance(base, Ref) and base != cls
+        else not (isinstance(base, Lib) and base.path.partition(".")[0] in _PLAIN)
+        for base in bases
+    )
 
 
 def gpu_atoms(value: Value, state: State) -> list[Atom]:

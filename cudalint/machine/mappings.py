@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from cudalint.machine.heap import Class, Dict, Instance, Sequence
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Ref, Value, only
 
@@ -40,7 +40,7 @@ def is_wrapper(order: Iterable[Class | str]) -> bool:
 
 
 def dict_of(atom: Atom | None, state: State) -> Ref | None:
-    """The dict that a value is: itself, or what an instance of a class below dict holds."""
+    """The dict that a value is: itself, or what an instance of a class below dict, or a library's mapping, holds."""
     return atom if isinstance(atom, Ref) and _is(atom, Dict, state) else _held(atom, Dict, state)
 
 
@@ -60,7 +60,11 @@ def _is(atom: Atom | None, kind: type, state: State) -> bool:
 
 def _held(atom: Atom | None, kind: type, state: State) -> Ref | None:
     found = state.get(atom) if isinstance(atom, Ref) else None
-    kept = only(found.attributes.get(SELF, ())) if isinstance(found, Instance) else None
+    kept = None
+    if isinstance(found, Instance):
+        kept = only(found.attributes.get(SELF, ()))
+    elif isinstance(found, LibraryObject):
+        kept = only(found.fields.get(SELF, ()))
     return kept if isinstance(kept, Ref) and _is(kept, kind, state) else None
 
 

@@ -34,10 +34,14 @@ def rest_of(sym: Hashable, first: int) -> tuple[Hashable, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A Python constant. ``kind`` keeps True apart from 1."""
+    """A Python constant. ``kind`` keeps True apart from 1.
+
+    ``member`` is the member of an Enum of strings or numbers that it is: equal to its value, with methods of its own.
+    """
 
     value: Hashable
     kind: type = field(init=False)
+    member: Member | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", type(self.value))
@@ -108,7 +112,8 @@ class Dev:
 class Tensor:
     """An array of a framework on a device; ``owner`` is the process that made it.
 
-    ``received``: it lies in memory that another process shared, which this one cannot share again.
+    ``received``: it lies in memory that another process shared, which this one cannot share again. ``part``: it is a
+    parameter or a buffer, and moves with the module that holds it.
     """
 
     framework: str
@@ -117,6 +122,7 @@ class Tensor:
     origin: Chain | None = None
     type: str = "torch.Tensor"
     received: bool = False
+    part: bool = False
 
     @property
     def is_shared(self) -> bool:
@@ -131,7 +137,7 @@ class Tensor:
     @property
     def computed(self) -> Tensor:
         """What is computed with it: on its device, in memory of this process."""
-        return replace(self, received=False) if self.received else self
+        return replace(self, received=False, part=False) if self.received or self.part else self
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,6 +331,22 @@ def constant(value: Value) -> Hashable:
     """The Python constant a value certainly is; ``...`` where it is none."""
     atom = only(value)
     return atom.value if isinstance(atom, Const) else ...
+
+
+# What something unknown is known by that was computed with arrays: an array or a number, and certainly no module.
+ARRAY = "array"
+
+
+def is_array(sym: Hashable) -> bool:
+    """Whether something unknown was computed with arrays."""
+    return isinstance(sym, tuple) and sym[:1] == (ARRAY,)
+
+
+def member_of(atom: Atom | None) -> Member | None:
+    """The member of an Enum that something is."""
+    if not isinstance(atom, Const):
+        return None
+    return atom.value if isinstance(atom.value, Member) else atom.member
 
 
 def strings(value: Value) -> list[str]:

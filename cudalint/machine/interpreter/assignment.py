@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import absent, mappings, operators, questions, sets
+from cudalint.machine import absent, collecting, mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
@@ -321,7 +321,9 @@ class Assignment(Core):
                 own = self.user_method(found, "__setitem__", state)
                 if own is not None and len(owner) == 1:
                     return [s for s, _ in self.call_value((own,), [owner, key, value], {}, state, frame, site)]
-            held = mappings.dict_of(atom, state)
+            # A library's mapping has a way of its own to change.
+            is_library = isinstance(atom, Ref) and isinstance(state.get(atom), LibraryObject)
+            held = None if is_library else mappings.dict_of(atom, state)
             if held is not None and isinstance(found := state.get(held), Dict):
                 self.store_dict(held, operators.with_key(found, as_key(key, state), value), state)
                 continue
@@ -339,13 +341,23 @@ class Assignment(Core):
                 states = [s for s, _ in self.library_call(call)]
         return states
 
+    def _unbind(self, name: str, state: State, frame: Frame, site: Site) -> list[State]:
+        """``del x``: what nothing else holds goes away, and its class may have something done then."""
+        atom = only(self.lookup(name, state, frame.scope) or ())
+        self.bind(name, unknown("deleted", site.module, site.ordinal), state, frame)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        last = self.user_method(found, "__del__", state) if isinstance(found, Instance) else None
+        if not isinstance(atom, Ref) or last is None or collecting.is_held(state, atom):
+            return [state]
+        return [after for after, _ in self.call_value((Bound(last, atom),), [], {}, state, frame, site)]
+
     def _delete(self, node: ir.Delete, state: State, frame: Frame) -> list[State]:
         states = [state]
         for target in node.targets:
             match target:
                 case ir.Name(id=name):
-                    for current in states:
-                        self.bind(name, unknown("deleted", frame.module, node.ordinal), current, frame)
+                    site = Site(frame.module, node.ordinal)
+                    states = [s for c in states for s in self._unbind(name, c, frame, site)]
                 case ir.Sub(value=base, index=index):
                     site = Site(frame.module, node.ordinal)
                     states = [

@@ -58,6 +58,7 @@ from cudalint.machine.values import (
     Value,
     const,
     constant,
+    member_of,
     only,
     union,
     unknown,
@@ -65,6 +66,8 @@ from cudalint.machine.values import (
 
 # Methods of texts that a device is asked for.
 _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
+_NAMES_OF_MEMBERS = frozenset({"name", "_name_"})
+_OF_MEMBERS = _NAMES_OF_MEMBERS | {"value", "_value_"}
 # An attribute that is not there.
 _LACKING = Raised(None, ("AttributeError",))
 # What functools.partialmethod makes, until it is asked of an object.
@@ -115,6 +118,8 @@ class Attributes(Core):
             case Super():
                 return self._super_attribute(atom, name, state, frame, site)
             case Const(value=Member() as member):
+                return self._member_attribute(atom, member, name, state, frame, site)
+            case Const(member=Member() as member) if self._is_of_member(member, name, state):
                 return self._member_attribute(atom, member, name, state, frame, site)
             case Const(value=None) if frame.tries and not hasattr(None, name):
                 return self.fail(state, frame, _LACKING)
@@ -196,8 +201,8 @@ class Attributes(Core):
     def _kind_behind(self, atom: Super, state: State) -> tuple[Ref | None, bool]:
         """The class in whose order ``super`` looks, and whether the receiver itself is that class."""
         receiver = atom.receiver
-        if isinstance(receiver, Const) and isinstance(receiver.value, Member):
-            return receiver.value.cls, False
+        if (member := member_of(receiver)) is not None:
+            return member.cls, False
         found = state.get(receiver) if isinstance(receiver, Ref) else None
         if isinstance(found, Instance):
             return found.cls, False
@@ -422,13 +427,17 @@ class Attributes(Core):
                 self._set_on_object(receiver, name, got, after, weak=False)
         return results
 
+    def _is_of_member(self, member: Member, name: str, state: State) -> bool:
+        """Whether a member that is a text or a number has an attribute that these have not."""
+        return name in _OF_MEMBERS or self._class_attribute(member.cls, name, state) is not None
+
     def _member_attribute(
         self, atom: Const, member: Member, name: str, state: State, frame: Frame, site: Site
     ) -> Results:
         """``Enum.MEMBER.name``, and what the class defines for its members."""
-        if name in ("name", "_name_"):
+        if name in _NAMES_OF_MEMBERS:
             return [(state, const(member.name))]
-        if name in ("value", "_value_"):
+        if name in _OF_MEMBERS:
             return [(state, member.value)]
         value = self._class_attribute(member.cls, name, state)
         if value is None:

@@ -29,6 +29,7 @@ from cudalint.machine.paths import OF_FILES
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
+    ARRAY,
     NONE,
     Atom,
     Bound,
@@ -41,6 +42,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     constant,
+    is_array,
     only,
     union,
     unknown,
@@ -213,7 +215,8 @@ class Calls(Core):
         file_questions.may_change(_unknown_name(atom) or "", given.args, self.library, state)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom)
-        return [(state, asked or unknown("call", site, state.process.identity, len(state.facts), *plain))]
+        kind = ARRAY if not plain and _is_method_of_array(atom) else "call"
+        return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *plain))]
 
     def _told_by_method(self, function: Atom, given: Given) -> Value | None:
         """What a method of a path, or of an open file, gives."""
@@ -612,6 +615,14 @@ def _known_parts(value: Value, state: State) -> tuple[Value, ...]:
         case Sequence(items=tuple(items), open=False):
             return items
     return ()
+
+
+def _is_method_of_array(function: Atom) -> bool:
+    """Whether a function is a method of what was computed of arrays: it gives what is computed in turn."""
+    match function:
+        case Unknown(sym=(base, ".", str())):
+            return is_array(base)
+    return False
 
 
 def _unknown_name(function: Atom) -> str | None:

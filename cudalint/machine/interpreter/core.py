@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
@@ -35,6 +36,8 @@ MOST_IMPORTS = 100
 MOST_NESTED = 1_000
 # The package under which models name what no library calls by a name.
 _OWN = "cudalint"
+# The way from a message to a part of it: numbers, keys and names.
+Part: TypeAlias = tuple[Hashable, ...]
 # An entry is long once it has used this part of its steps.
 LONG_PART = 4
 # Imports are left out once so many quarters of what they may use of the steps are used, by whatever.
@@ -98,8 +101,8 @@ class Core(Hooks, ABC):
         self.sent: dict[Site, list[Sent]] = {}
         # By what a manager keeps: where processes read it that found nothing there yet.
         self.readers: dict[Site, list[Call]] = {}
-        self.sharers: dict[Site, set[tuple[str, ...]]] = {}
-        self.forwarded: dict[Site, list[tuple[tuple[str, ...], Outcome]]] = {}
+        self.sharers: dict[Site, set[tuple[tuple[str, ...], Part]]] = {}
+        self.forwarded: dict[Site, list[tuple[tuple[str, ...], Part, Outcome]]] = {}
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         # The threads that are running, each started by the one before it.
@@ -589,9 +592,7 @@ class Core(Hooks, ABC):
         """The paths on which instances have said what they look like as texts."""
 
     @abstractmethod
-    def as_text(
-        self, value: Value, conversion: str, spec: Value, state: State, frame: Frame, site: Site
-    ) -> Results:
+    def as_text(self, value: Value, conversion: str, spec: Value, state: State, frame: Frame, site: Site) -> Results:
         """What a value looks like in a text, by a conversion and a format."""
 
     @abstractmethod

@@ -93,9 +93,7 @@ class Operations(Core):
             states = following
         return states
 
-    def as_text(
-        self, value: Value, conversion: str, spec: Value, state: State, frame: Frame, site: Site
-    ) -> Results:
+    def as_text(self, value: Value, conversion: str, spec: Value, state: State, frame: Frame, site: Site) -> Results:
         """What a value looks like in a text, by a conversion (``"r"``, ``"s"``, none) and a format."""
         said = None if conversion else self.special(value, ("__format__",), [spec], state, frame, site)
         if said is not None:

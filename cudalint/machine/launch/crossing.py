@@ -317,6 +317,9 @@ class Transfer:
             case Const(value=Member() as member):
                 cls = self.atom(member.cls)
                 return Const(replace(member, cls=cls)) if isinstance(cls, Ref) else atom
+            case Const(member=Member() as member):
+                cls = self.atom(member.cls)
+                return replace(atom, member=replace(member, cls=cls) if isinstance(cls, Ref) else None)
             case Bound(function=function, receiver=receiver):
                 return replace(atom, function=self.atom(function), receiver=self.atom(receiver))
             case Partial(function=function, args=args, kwargs=kwargs):

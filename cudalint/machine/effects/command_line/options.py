@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cudalint.machine.effects.stdlib.attributes import has
@@ -14,8 +15,10 @@ from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
     Atom,
+    Bound,
     Const,
     Lib,
+    Partial,
     Rank,
     Ref,
     Unknown,
@@ -28,8 +31,11 @@ from cudalint.machine.values import (
     unknown,
 )
 
-# Before the name of an option: how it is spelled.
-_SPELLED = "<spelled> "
+# Before the name of an option: how it is spelled, and what makes it of a word.
+_SPELLED, _TYPE = "<spelled> ", "<type> "
+_PARSER = "argparse.ArgumentParser"
+# Of the parser of a command: which parser has it, and its name; of a parser with commands: the option that names one.
+_OF, _NAME, _NAMES = "<of>", "<name>", "<names>"
 _FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
@@ -41,18 +47,54 @@ _FLAGS = unknown("absl.flags.FLAGS")
 def parser(machine: Machine, call: Call) -> Results:
     """``ArgumentParser()``: gathers the defaults of its arguments, those of its parents first."""
     fields = _inherited(machine, call)
-    made = LibraryObject("argparse.ArgumentParser", fields, call.site)
+    made = LibraryObject(_PARSER, fields, call.site)
     return [(call.state, (call.state.new(("parser", call.site), made),))]
+
+
+def commands(machine: Machine, call: Call) -> Results:
+    """``parser.add_subparsers(dest="command")``: the parser has commands, and an option that names the given one."""
+    dest = constant(call.kwargs.get("dest", NONE))
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(dest, str) and isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
+        call.state.store(call.receiver, replace(found, fields={**found.fields, _NAMES: const(dest)}))
+    return [(call.state, (call.receiver,) if call.receiver is not None else unknown("parser", call.site))]
 
 
 def command(machine: Machine, call: Call) -> Results:
     """``subparsers.add_parser("name")``: what any command sets is in the one namespace."""
-    ref = call.receiver
-    found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+    ref, found, _ = _parser_of(call)
+    name = constant(call.args[0]) if call.args else ...
+    if ref is None or found is None:
         return [(call.state, unknown("parser", call.site))]
-    call.state.store(ref, replace(found, fields={**found.fields, **_inherited(machine, call)}))
-    return [(call.state, (ref,))]
+    dest = found.fields.get(_NAMES)
+    own = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(own, LibraryObject) and _NAMES in own.fields:
+        dest = own.fields[_NAMES]
+    given = {} if not isinstance(name, str) else {_of_command(name, ""): dest or NONE}
+    call.state.store(ref, replace(found, fields={**found.fields, **_inherited(machine, call), **given}))
+    if not isinstance(name, str):
+        return [(call.state, (ref,))]
+    made = LibraryObject(_PARSER, {_OF: (ref,), _NAME: const(name)}, call.site)
+    return [(call.state, (call.state.new(("command", call.site), made),))]
+
+
+def _parser_of(call: Call) -> tuple[Ref | None, LibraryObject | None, str]:
+    """The parser in which a parser of a command keeps what is said of it, and the name of the command."""
+    ref = call.receiver if isinstance(call.receiver, Ref) else None
+    found = call.state.get(ref) if ref is not None else None
+    if not isinstance(found, LibraryObject):
+        return None, None, ""
+    name = constant(found.fields.get(_NAME, ()))
+    above = only(found.fields.get(_OF, ()))
+    if not isinstance(above, Ref) or not isinstance(name, str):
+        return ref, found, ""
+    parser = call.state.get(above)
+    return (above, parser, name) if isinstance(parser, LibraryObject) else (None, None, "")
+
+
+def _of_command(name: str, option: str) -> str:
+    """Where a parser keeps what one of its commands says of an option."""
+    return f"<of {name}> {option}"
 
 
 def _inherited(machine: Machine, call: Call) -> dict[str, Value]:
@@ -65,9 +107,8 @@ def _inherited(machine: Machine, call: Call) -> dict[str, Value]:
 
 def set_defaults(machine: Machine, call: Call) -> Results:
     """``set_defaults(func=run)``: of several commands, each sets its own."""
-    ref = call.receiver
-    found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+    ref, found, command_ = _parser_of(call)
+    if ref is None or found is None:
         return [(call.state, NONE)]
     fields = dict(found.fields)
     for name, value in call.kwargs.items():
@@ -75,6 +116,8 @@ def set_defaults(machine: Machine, call: Call) -> Results:
         several = isinstance(only(value), Ref) and not any(isinstance(a, Unknown) for a in before)
         given = unknown("option", call.site, name) if constant(value) is True else _asked(before, call, name)
         fields[f"--{name}"] = union([before, value]) if several else as_option(value, given)
+        if command_:
+            fields[_of_command(command_, name)] = value
     call.state.store(ref, replace(found, fields=fields))
     return [(call.state, NONE)]
 
@@ -87,9 +130,8 @@ def _asked(before: Value, call: Call, name: str) -> Value:
 
 def add_argument(machine: Machine, call: Call) -> Results:
     """``add_argument("--workers", default=4)``."""
-    ref = call.receiver
-    found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
+    ref, found, command_ = _parser_of(call)
+    if ref is None or found is None:
         return [(call.state, unknown("argument", call.site))]
     names = [n for v in call.args for n in strings(v)]
     long = [n for n in names if n.startswith("--")] or names
@@ -109,8 +151,21 @@ def add_argument(machine: Machine, call: Call) -> Results:
             value = _listed(machine, call, default, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
+        if command_:
+            made[_of_command(command_, name)] = value
+        kind = call.kwargs.get("type", NONE)
+        if _is_of_program(only(kind)):
+            made[f"{_TYPE}{name}"] = kind
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
     return [(call.state, NONE)]
+
+
+def _is_of_program(kind: Atom | None) -> bool:
+    """Whether what makes an option of a word is code of the program."""
+    match kind:
+        case Ref() | Partial() | Bound(function=Ref()):
+            return True
+    return False
 
 
 def _as_spelled(call: Call, names: list[str]) -> str:
@@ -191,18 +246,56 @@ def define_flag(machine: Machine, call: Call) -> Results:
 
 def parse_args(machine: Machine, call: Call) -> Results:
     """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
-    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    _, found, _ = _parser_of(call)
     fields: dict[str, Value] = {}
+    kinds: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
         words = _words(machine, call)
-        fields = {k[2:]: _parsed_as(v, words) for k, v in found.fields.items() if k.startswith("--")}
+        said = {**found.fields, **_said_by_command(found, words or ())}
+        fields = {k[2:]: _parsed_as(v, words) for k, v in said.items() if k.startswith("--")}
         fields |= _given_among(machine, call, found.fields)
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
+        kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
+    results: Results = []
+    for state, options in _converted(machine, call, fields, kinds):
+        results.extend(_namespaces(machine, replace(call, state=state), options))
+    return results
+
+
+def _namespaces(machine: Machine, call: Call, fields: dict[str, Value]) -> Results:
     given = call.get("namespace")
     if given is not None and given != NONE:
         return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
     made = LibraryObject(NAMESPACE, fields, call.site)
     return [_parsed(call, call.state, (call.state.new(("namespace", call.site), made),))]
+
+
+def _converted(
+    machine: Machine, call: Call, fields: dict[str, Value], kinds: dict[str, Value]
+) -> list[tuple[State, dict[str, Value]]]:
+    """What the program's own types make of defaults: a parser gives them those that are texts, and no others."""
+    paths = [(call.state, fields)]
+    for name, kind in kinds.items():
+        if not isinstance(constant(fields.get(name, ())), str):
+            continue
+        paths = [
+            (after, {**options, name: value})
+            for state, options in paths
+            for after, value in machine.call_value(kind, [options[name]], {}, state, call.frame, call.site)
+        ]
+    return paths
+
+
+def _said_by_command(parser: LibraryObject, words: Iterable[str]) -> dict[str, Value]:
+    """What the command says that is among known words, and by which option it is named."""
+    for word in words:
+        dest = parser.fields.get(_of_command(word, ""))
+        if dest is None:
+            continue
+        start = _of_command(word, "")
+        own = {f"--{k.removeprefix(start)}": v for k, v in parser.fields.items() if k.startswith(start) and k != start}
+        return own if dest == NONE else {**own, f"--{constant(dest)}": const(word)}
+    return {}
 
 
 def _words(machine: Machine, call: Call) -> list[str] | None:

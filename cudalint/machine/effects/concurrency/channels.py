@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import operators, questions
+from cudalint.machine.effects.concurrency import parts
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.interpreter.core import Part
 from cudalint.machine.interpreter.entry import LIVES_ON
 from cudalint.machine.launch import launching, lending, workers
 from cudalint.machine.launch.crossing import SENT_ON, Pickler, Transfer, carried, reachable, visited
@@ -24,7 +26,6 @@ from cudalint.machine.values import (
     Const,
     Dev,
     Ref,
-    Unknown,
     Value,
     const,
     strings,
@@ -93,7 +94,7 @@ def put(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     shared = [c for c in found if c.is_shared]
     if shared:
-        _meet_forwarders(machine, obj.site, process.identity)
+        _meet_forwarders(machine, obj.site, process.identity, set(parts.on_gpu(machine, value, state)) or {()})
     if process.launch is not None:
         if not shared:
             return [(state, NONE)]
@@ -160,21 +161,25 @@ def _listens(machine: Machine, state: State, start: Start, ways: list[Way], chan
 def _send_on(machine: Machine, call: Call, value: Value) -> None:
     """Something received is sent on: what that is shows where others send it."""
     own = call.state.process.identity
-    for atom in value:
-        match atom:
-            case Unknown(sym=(questions.RECEIVED, Site(), receiver, Site() as channel)) if receiver == own:
-                outcome = _sent_on(machine, call, None)
-                machine.forwarded.setdefault(channel, []).append((own, outcome))
-                if any(sender != own for sender in machine.sharers.get(channel, ())):
-                    machine.emit(outcome)
-
-
-def _meet_forwarders(machine: Machine, channel: Site, sender: tuple[str, ...]) -> None:
-    """GPU memory is sent through a channel: whoever was seen to send on what comes out of it cannot."""
-    machine.sharers.setdefault(channel, set()).add(sender)
-    for receiver, outcome in machine.forwarded.pop(channel, []):
-        if receiver != sender:
+    for receiver, channel, way in filter(None, map(parts.taken, visited(value, call.state))):
+        if receiver != own:
+            continue
+        outcome = _sent_on(machine, call, None)
+        machine.forwarded.setdefault(channel, []).append((own, way, outcome))
+        if any(sender != own and parts.leads(way, sent) for sender, sent in machine.sharers.get(channel, ())):
             machine.emit(outcome)
+
+
+def _meet_forwarders(machine: Machine, channel: Site, sender: tuple[str, ...], sent: set[Part]) -> None:
+    """GPU memory is sent through a channel: whoever was seen to send on what comes out of it cannot."""
+    machine.sharers.setdefault(channel, set()).update((sender, part) for part in sent)
+    kept = []
+    for receiver, way, outcome in machine.forwarded.pop(channel, []):
+        if receiver != sender and any(parts.leads(way, part) for part in sent):
+            machine.emit(outcome)
+        else:
+            kept.append((receiver, way, outcome))
+    machine.forwarded[channel] = kept
 
 
 def _sent_on(machine: Machine, call: Call, origin: Chain | None) -> Outcome:

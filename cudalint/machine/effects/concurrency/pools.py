@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.concurrency.results import returned_values
+from cudalint.machine.effects.concurrency.results import CALLBACK, called_back, returned_values
 from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
@@ -41,6 +41,7 @@ from cudalint.machine.values import (
     integer,
     only,
     strings,
+    union,
     unknown,
 )
 
@@ -317,7 +318,8 @@ def _pool_run(
             continue
         ended.append(workers.start(machine, state, call.frame, start, way, parent))
         if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
-            ended[-1] = workers.start(machine, state, call.frame, start, way)
+            for later in _once_called_back(machine, call, obj, state):
+                ended[-1] = workers.start(machine, later, call.frame, start, way)
     lending.lent_since(machine, state, before, call.site, obj.site)
     return _pool_results(machine, call, state, start, name, ended)
 
@@ -329,9 +331,41 @@ _LATER = frozenset({"apply_async", "imap", "imap_unordered", "map_async", "starm
 def workers_end(machine: Machine, call: Call) -> Results:
     """``pool.join()``, ``executor.shutdown()``, the end of ``with executor``: all tasks are done."""
     found = library_object(call)
-    if found is not None and call.get("wait") != FALSE:
-        lending.awaited(machine, call.state, found.site)
-    return [(call.state, NONE)]
+    if found is None or call.get("wait") == FALSE:
+        return [(call.state, NONE)]
+    lending.awaited(machine, call.state, found.site)
+    states = [call.state]
+    for future in found.fields.get(_PROMISED, ()):
+        states = [after for state in states for after in called_back(machine, call, future, state)]
+    return [(state, NONE) for state in states]
+
+
+# What a pool gave for tasks with callbacks.
+_PROMISED = "<promised>"
+
+
+def _once_called_back(machine: Machine, call: Call, obj: LibraryObject, state: State) -> list[State]:
+    """What this process is when a worker is replaced: results of earlier tasks have come, and callbacks with them."""
+    states = [state]
+    for future in obj.fields.get(_PROMISED, ()):
+        states = [after for one in states for after in called_back(machine, call, future, one.clone())]
+    return states
+
+
+def _promise(call: Call, state: State, result: Value) -> Value:
+    """What stands for a result that is there later; a pool also keeps it where something is to be called with it."""
+    is_told = call.text("family", "pool") == "pool" and call.path.endswith("_async")
+    callback = (call.get("callback") if is_told else None) or NONE
+    fields: dict[str, Value] = {"<result>": result}
+    if callback == NONE:
+        return (state.new(("future", call.site), LibraryObject("cudalint.future", fields, call.site)),)
+    future = LibraryObject("cudalint.future", {**fields, CALLBACK: callback}, call.site)
+    made: Value = (state.new(("future", call.site), future),)
+    pool = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(pool, LibraryObject) and isinstance(call.receiver, Ref):
+        promised = union([pool.fields.get(_PROMISED, ()), made])
+        state.store(call.receiver, replace(pool, fields={**pool.fields, _PROMISED: promised}))
+    return made
 
 
 def _launcher(obj: LibraryObject, method: str) -> str:
@@ -376,12 +410,10 @@ def _pool_results(machine: Machine, call: Call, state: State, start: Start, name
     if name in ("apply", "apply_async", "submit"):
         if name == "apply":
             return [(state, element)]
-        fields: dict[str, Value] = {"<result>": element}
-        return [(state, (state.new(("future", call.site), LibraryObject("cudalint.future", fields, call.site)),))]
+        return [(state, _promise(call, state, element))]
     made = state.new(("results", call.site), Sequence("list", None, element))
     if name.endswith("_async"):
-        future = LibraryObject("cudalint.future", {"<result>": (made,)}, call.site)
-        return [(state, (state.new(("future", call.site), future),))]
+        return [(state, _promise(call, state, (made,)))]
     return [(state, (made,))]
 
 

@@ -14,7 +14,7 @@ from cudalint.machine.launch import lending
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
 
 
 def future_result(machine: Machine, call: Call) -> Results:
@@ -23,7 +23,23 @@ def future_result(machine: Machine, call: Call) -> Results:
     if obj is None:
         return [(call.state, unknown("future", call.site))]
     lending.awaited(machine, call.state, obj.site)
-    return [(call.state, obj.fields.get("<result>", unknown("future", call.site)))]
+    result = obj.fields.get("<result>", unknown("future", call.site))
+    return [(state, result) for state in called_back(machine, call, call.receiver, call.state)]
+
+
+CALLBACK = "<callback>"
+
+
+def called_back(machine: Machine, call: Call, future: Atom | None, state: State) -> list[State]:
+    """What a pool was told to call with the result of a task has been called, once, when that result is there."""
+    found = state.get(future) if isinstance(future, Ref) else None
+    if not isinstance(future, Ref) or not isinstance(found, LibraryObject) or CALLBACK not in found.fields:
+        return [state]
+    fields = dict(found.fields)
+    callback = fields.pop(CALLBACK)
+    state.store(future, replace(found, fields=fields))
+    result = fields.get("<result>", unknown("future", call.site))
+    return [after for after, _ in machine.call_value(callback, [result], {}, state, call.frame, call.site)]
 
 
 def done_callback(machine: Machine, call: Call) -> Results:

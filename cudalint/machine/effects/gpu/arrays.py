@@ -15,12 +15,13 @@ from cudalint.machine.effects.gpu.cuda import (
     touch,
 )
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.gpu_memory import gpu_atoms, host_arrays_in, place, placed_tensor, tensors_in
-from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.gpu_memory import gpu_atoms, has_parameters, host_arrays_in, place, placed_tensor, tensors_in
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
+    ARRAY,
     CPU,
     DEVICE,
     JOINED,
@@ -230,7 +231,15 @@ def like(machine: Machine, call: Call) -> Results:
         return [(state, returned(machine, call, state))]
     if tensor is not None:
         return [(state, (tensor,))]
-    return [(state, unknown("like", call.site, state.process.identity))]
+    kind = ARRAY if _computes_with_array(machine, call) else "like"
+    return [(state, unknown(kind, call.site, state.process.identity))]
+
+
+def _computes_with_array(machine: Machine, call: Call) -> bool:
+    """Whether a function certainly computes with an array of torch: what it is called on, or is given first."""
+    first = call.receiver or (only(call.args[0]) if call.args else None)
+    is_class = call.path.rpartition(".")[2][:1].isupper()
+    return isinstance(first, Tensor) and not is_class and machine.library.is_a(first.type, "torch.Tensor")
 
 
 def device(machine: Machine, call: Call) -> Results:
@@ -314,7 +323,7 @@ def _move_to_gpu(machine: Machine, call: Call, target: Dev, receiver: Atom) -> R
     state: State | None = read(machine, receiver, call.state, call.frame, call.site, call.label)
     if state is None:
         return []
-    if isinstance(receiver, Ref) and not has_parameters(machine, receiver, state):
+    if isinstance(receiver, Ref) and not has_parameters(receiver, state):
         return [(state, (receiver,))]
     what = _move_label(call)
     state = touch(machine, state, call.frame, call.site, "torch", "init", what, target, context=True)
@@ -335,45 +344,6 @@ def _move_to_gpu(machine: Machine, call: Call, target: Dev, receiver: Atom) -> R
 def _move_label(call: Call) -> str:
     name = call.path.rpartition(".")[2]
     return f".{name}()" if name != "to" else ".to(device)"
-
-
-def has_parameters(machine: Machine, ref: Ref, state: State, depth: int = 0) -> bool:
-    """Whether moving an object moves any data: moving a module without parameters does not initialise CUDA."""
-    found = state.get(ref)
-    match found:
-        case LibraryObject(fields=fields):
-            own = fields.get("<parameters>")
-            if own == (Const(False),):
-                return depth < 6 and any(
-                    has_parameters(machine, a, state, depth + 1)
-                    for name, value in fields.items()
-                    if name.startswith("<child")
-                    for a in value
-                    if isinstance(a, Ref)
-                )
-            return True
-        case Instance(attributes=attributes):
-            if not attributes:
-                return False
-            return any(_may_hold_parameters(machine, v, state, depth) for v in attributes.values())
-    return True
-
-
-def _may_hold_parameters(machine: Machine, value: Value, state: State, depth: int) -> bool:
-    for atom in value:
-        match atom:
-            case Ref():
-                found = state.get(atom)
-                if isinstance(found, LibraryObject | Instance) and depth < 6:
-                    if has_parameters(machine, atom, state, depth + 1):
-                        return True
-                elif isinstance(found, Sequence):
-                    inner = found.items if found.items is not None else (found.element,)
-                    if any(_may_hold_parameters(machine, v, state, depth + 1) for v in inner if depth < 6):
-                        return True
-            case Tensor() | Unknown():
-                return True
-    return False
 
 
 def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, frame: Frame, site: Site) -> Results:

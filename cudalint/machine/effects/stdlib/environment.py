@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine import paths
 from cudalint.machine.effects.gpu.cuda import VISIBLE
-from cudalint.machine.effects.stdlib import settings
+from cudalint.machine.effects.stdlib import containers, settings
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
@@ -145,21 +145,20 @@ def environ_contains(machine: Machine, call: Call) -> Results:
 
 
 def environ_update(machine: Machine, call: Call) -> Results:
-    """``os.environ.update({...}, NAME=value)``."""
-    given: dict[Hashable, Value] = {}
-    given.update(call.kwargs)
-    for value in call.args:
-        atom = only(value)
-        found = call.state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Dict):
-            given.update(found.items)
-        if not isinstance(found, Dict) or not found.exact:
+    """``os.environ.update({...}, NAME=value)``, also of pairs."""
+    results: Results = []
+    for state, value in containers.dict_(machine, call):
+        given = state.get(atom) if isinstance(atom := only(value), Ref) else None
+        if not isinstance(given, Dict):
+            continue
+        if not given.exact:
             # Where ranks meet may be among it.
             machine.rendezvous_seen = True
-    for name, value in given.items():
-        if isinstance(name, str):
-            set_variable(machine, call.state, call.frame, call.site, name, value)
-    return [(call.state, NONE)]
+        for name, one in given.items.items():
+            if isinstance(name, str):
+                set_variable(machine, state, call.frame, call.site, name, one)
+        results.append((state, NONE))
+    return results
 
 
 def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name: str, value: Value) -> None:

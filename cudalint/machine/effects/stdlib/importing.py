@@ -9,15 +9,18 @@ from cudalint.machine.effects import plain
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import BY_PATH, ENTERED, Dict, LibraryObject
+from cudalint.machine.heap import BY_PATH, ENTERED, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.picking import is_choice
 from cudalint.machine.state import State
-from cudalint.machine.values import TRUE, Lib, Ref, Value, const, constant, only, union, unknown
+from cudalint.machine.values import TRUE, Lib, Ref, Unknown, Value, const, constant, only, union, unknown
 
 _SPEC, _LOADER = "importlib.machinery.ModuleSpec", "importlib.machinery.SourceFileLoader"
 # The module of the project that a specification or a loader is of.
 _HOME = "<home>"
+# How many modules of a package are told apart: loops go through that many objects one by one.
+_MOST_LISTED = 12
+_INFO = ("ModuleInfo", "ModuleInfo")
 # What the module of a program is called in its processes.
 _MAIN = frozenset({"__main__", "__mp_main__"})
 
@@ -95,6 +98,46 @@ def _named_module(machine: Machine, importer: str, name: str, level: int, packag
     home = program.resolve(importer, package, 0) if isinstance(package, str) else None
     above = [*program.parents(home), home] if home is not None else []
     return program.child(str(above[-level]), name) if 0 < level <= len(above) else None
+
+
+# -- what a package has ---------------------------------------------------------------------------
+
+
+def listed(machine: Machine, call: Call) -> Results:
+    """``pkgutil.iter_modules(__path__)``: a record for each module of a package of the project, where these are few."""
+    home = _listed_package(machine, call)
+    found = () if home is None else machine.program.submodules(home)
+    is_deep = call.path.endswith("walk_packages") and any(map(machine.program.submodules, found))
+    prefix = constant(call.get("prefix") or const(""))
+    if not 0 < len(found) <= _MOST_LISTED or is_deep or not isinstance(prefix, str):
+        return plain.unmodelled(machine, call)
+    state, site = call.state, call.site
+    scope = state.new(("listed", site), Scope({}, None, call.frame.module, "class"))
+    base: Value = (Lib("typing.NamedTuple"),)
+    fields = tuple((name, None) for name in ("module_finder", "name", "ispkg"))
+    cls = state.new(("listed class", site), Class(*_INFO, call.frame.module, (base,), scope, site, fields, True))
+    rows: list[Value] = []
+    for one in found:
+        is_package = const(machine.program.package(one) == one)
+        name = const(prefix + one.rpartition(".")[2])
+        attributes = {"module_finder": unknown("finder", site), "name": name, "ispkg": is_package}
+        rows.append((state.new(("listed row", site, one), Instance(cls, attributes, site)),))
+    return [(state, (state.new(("listed rows", site), Sequence("list", tuple(rows))),))]
+
+
+def _listed_package(machine: Machine, call: Call) -> str | None:
+    """The package whose folder is looked through: by its ``__path__``, or by a path that leads there."""
+    value = call.get("path") or ()
+    match only(value):
+        case Unknown(sym=("__path__", str(home))):
+            return home if machine.program.package(home) == home else None
+    items = machine.exact_items(value, call.state) or []
+    place = paths.located(items[0]) if len(items) == 1 else None
+    if place is None or place.module is None or ".." in place.parts:
+        return None
+    package = machine.program.package(place.module)
+    name = ".".join([*([package] if package else []), *place.parts])
+    return machine.program.resolve(place.module, name, 0) if name else None
 
 
 # -- by their paths -------------------------------------------------------------------------------

@@ -5,11 +5,13 @@ A file of whoever runs the program, or one that the program itself writes, is no
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from collections.abc import Sequence as Sequence_
 from dataclasses import replace
 from typing import Any
 
-from cudalint.machine import paths
+from cudalint.machine import mappings, operators, paths
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -20,6 +22,7 @@ from cudalint.machine.values import (
     FALSE,
     NONE,
     TRUE,
+    Bound,
     Const,
     Lib,
     Ref,
@@ -74,7 +77,10 @@ def function(machine: Machine, call: Call) -> Value | None:
         return None
     text = _at(machine, call.args[0]) if path in _OF_PATHS else None
     text = _text_of(machine, call.args[0]) if text is None else text
-    return None if text is None else _said(kind, text, call)
+    if text is not None:
+        return _said(kind, text, call)
+    parts = _parts_of(call.args[0])
+    return None if parts is None else _said(kind, _with_holes(parts), call, parts)
 
 
 def may_write_by(machine: Machine, call: Call) -> None:
@@ -205,34 +211,65 @@ def _shown(text: str, name: str, call: Call) -> Value:
     return unknown("call", call.site, call.state.process.identity, len(call.state.facts), name, owner)
 
 
-def _said(kind: str, text: str, call: Call) -> Value | None:
+def _said(kind: str, text: str, call: Call, parts: Sequence_[Value] = ()) -> Value | None:
     try:
-        return as_value(settings.read(kind, text), call.state, call.site)
+        return as_value(settings.read(kind, text), call.state, call.site, parts=parts)
     except settings.NoSettings:
         return None
 
 
-def as_value(found: Any, state: State, site: Site, made: dict[int, Value] | None = None) -> Value:
-    """Plain data as the program gets it; what stands in several places, as an alias of YAML does, is one thing."""
+def _parts_of(value: Value) -> Sequence_[Value] | None:
+    """The parts of a text that the code puts together, of which some are not known; None of any other."""
+    match only(value):
+        case Unknown(sym=(_, tuple(parts))) if len(parts) > 1 and all(isinstance(part, tuple) for part in parts):
+            return [part for part in parts if isinstance(part, tuple)]
+    return None
+
+
+# What stands in a text for a part of it that is not known: a number between two letters that nobody uses.
+_HOLE = re.compile("\ue000([0-9]+)\ue001")
+
+
+def _with_holes(parts: Sequence_[Value]) -> str:
+    texts = [constant(part) for part in parts]
+    return "".join(text if isinstance(text, str) else f"\ue000{i}\ue001" for i, text in enumerate(texts))
+
+
+def _filled(text: str, parts: Sequence_[Value], site: Site) -> Value:
+    """A text of settings with the parts that it was put together of."""
+    pieces = _HOLE.split(text)
+    found: list[Value] = [const(piece) if i % 2 == 0 else parts[int(piece)] for i, piece in enumerate(pieces)]
+    return operators.joined([part for part in found if part != const("")], ("settings", site))
+
+
+def as_value(
+    found: Any, state: State, site: Site, made: dict[int, Value] | None = None, parts: Sequence_[Value] = ()
+) -> Value:
+    """Plain data as the program gets it; what stands in several places, as an alias of YAML does, is one thing.
+
+    ``parts`` are those of the text that it was read from, where some of them are not known.
+    """
     made = {} if made is None else made
     if id(found) in made:
         return made[id(found)]
     match found:
         case dict():
-            items = {name: as_value(value, state, site, made) for name, value in found.items() if _is_name(name)}
+            items = {name: as_value(value, state, site, made, parts) for name, value in found.items() if _is_name(name)}
             whole: Value = (state.new(("settings", site), Dict(items, exact=len(items) == len(found))),)
             return made.setdefault(id(found), whole)
         case list():
-            parts = tuple(as_value(part, state, site, made) for part in found)
-            whole = (state.new(("settings", site), Sequence("list", parts)),)
+            inner = tuple(as_value(part, state, site, made, parts) for part in found)
+            whole = (state.new(("settings", site), Sequence("list", inner)),)
             return made.setdefault(id(found), whole)
+        case str() if parts and _HOLE.search(found):
+            return _filled(found, parts, site)
         case None | bool() | int() | float() | str():
             return const(found)
     return unknown("settings", site)
 
 
 def _is_name(found: object) -> bool:
-    return isinstance(found, str | int | float | bool | None)
+    return isinstance(found, str | int | float | bool | None) and _HOLE.search(str(found)) is None
 
 
 # -- files with sections --------------------------------------------------------------------------
@@ -284,8 +321,38 @@ def section(machine: Machine, call: Call) -> Results:
         return [(call.state, _unseen(call))]
     parser = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     fields = {k: v for k, v in parser.fields.items() if k == _KEEPS} if isinstance(parser, LibraryObject) else {}
+    if (held := _dict_of(inner, call.state)) is not None and not any(map(_puts_in, held.items.values())):
+        fields = {**fields, mappings.SELF: inner}
     made = LibraryObject(_SECTION, {**fields, _SAID: inner}, call.site)
     return [(call.state, (call.state.new(("section", call.site), made),))]
+
+
+def mapping(machine: Machine, call: Call) -> Results:
+    """``section.items()``, ``parser.items("env")``, ``parser.options("env")``: what a section says, as a dict does."""
+    states: Results = [(call.state, (call.receiver,) if call.receiver is not None else ())]
+    if call.path.startswith(_PARSER):
+        if len(call.args) != 1:
+            return [(call.state, _unseen(call))]
+        states = section(machine, call)
+    name = {"options": "keys", "__iter__": "keys"}.get(last := call.path.rpartition(".")[2], last)
+    results: Results = []
+    for state, value in states:
+        held = mappings.dict_of(only(value), state)
+        if held is None:
+            results.append((state, _unseen(call)))
+            continue
+        method: Value = (Bound(Lib(f"builtins.dict.{name}"), held),)
+        results.extend(machine.call_value(method, [], {}, state, call.frame, call.site))
+    return results
+
+
+def names(machine: Machine, call: Call) -> Results:
+    """``parser.sections()``: their names."""
+    known = _known(call)
+    if known is None or not known.exact:
+        return [(call.state, _unseen(call))]
+    rows = tuple(const(name) for name in known.items if name != "DEFAULT")
+    return [(call.state, (call.state.new(("sections", call.site), Sequence("list", rows)),))]
 
 
 def option(machine: Machine, call: Call) -> Results:
@@ -337,11 +404,16 @@ def _dict_of(value: Value, state: State) -> Dict | None:
 _TRUTHS = {"1": TRUE, "yes": TRUE, "true": TRUE, "on": TRUE, "0": FALSE, "no": FALSE, "false": FALSE, "off": FALSE}
 
 
+def _puts_in(value: Value) -> bool:
+    """Whether what another option says is put into a text."""
+    text = constant(value)
+    return not isinstance(text, str | None) or (isinstance(text, str) and ("%(" in text or "${" in text))
+
+
 def _converted(name: str, value: Value, call: Call) -> Value:
     text = constant(value)
     nothing = _unseen(call)
-    if not isinstance(text, str) or "%(" in text or "${" in text:
-        # What another option says is put in.
+    if not isinstance(text, str) or _puts_in(value):
         return value if text is None else nothing
     try:
         match name:

@@ -29,6 +29,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     is_device,
+    member_of,
     only,
 )
 
@@ -144,8 +145,8 @@ def _is_of_project(machine: Machine, atom: Atom, held: object, kind: Ref, state:
 def class_of(atom: Atom, state: State) -> Ref | None:
     """The class of the program that something is an instance of."""
     held = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Const) and isinstance(atom.value, Member):
-        return atom.value.cls
+    if (member := member_of(atom)) is not None:
+        return member.cls
     return held.cls if isinstance(held, Instance) else None
 
 

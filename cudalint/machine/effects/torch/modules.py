@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu.arrays import new_tensor
 from cudalint.machine.effects.gpu.cuda import read, touch
 from cudalint.machine.frame import Call, Results
@@ -12,7 +12,23 @@ from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import CPU, NONE, TRUE, Dev, Ref, Tensor, Value, const, constant, only, union, unknown
+from cudalint.machine.values import (
+    CPU,
+    NONE,
+    TRUE,
+    Atom,
+    Dev,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    constant,
+    is_array,
+    only,
+    union,
+    unknown,
+)
 
 
 def module(machine: Machine, call: Call) -> Results:
@@ -87,13 +103,33 @@ def module_hold(machine: Machine, call: Call) -> Results:
     if not isinstance(receiver, Ref) or not isinstance(found, Instance | LibraryObject):
         return [(state, NONE)]
     name = constant(call.args[0]) if len(call.args) > 1 else ...
+    value = _as_part(value)
     if isinstance(found, LibraryObject):
         held = f"<child {call.site}>"
         parts = union([*([found.fields[held]] if held in found.fields else []), value])
         state.store(receiver, replace(found, fields={**found.fields, held: parts}))
         return [(state, (receiver,))]
     held = name if isinstance(name, str) else f"<child {call.site}>"
+    if isinstance(name, str):
+        found = replace(found, attributes={**found.attributes, gpu_memory.part_mark(name): TRUE})
+        state.store(receiver, found)
     return [(s, (receiver,)) for s in machine.set_attribute((receiver,), held, value, state, call.frame, call.site)]
+
+
+def module_part(machine: Machine, call: Call) -> Results:
+    """``nn.Parameter(x)``: x, which moves with the module that holds it."""
+    value = call.args[0] if call.args else call.kwargs.get("data") or unknown("parameter", call.site)
+    return [(call.state, tuple(_parameter(atom, call.state) for atom in _as_part(value)))]
+
+
+def _as_part(value: Value) -> Value:
+    return tuple(replace(atom, part=True) if isinstance(atom, Tensor) else atom for atom in value)
+
+
+def _parameter(atom: Atom, state: State) -> Atom:
+    """What is known to be a parameter is no longer just something that was computed."""
+    is_plain = isinstance(atom, Unknown) and atom.sym not in state.placed and is_array(atom.sym)
+    return Unknown(("parameter", atom)) if is_plain else atom
 
 
 def module_base(machine: Machine, call: Call) -> Results:
