@@ -203,6 +203,7 @@ DOES = frozenset(
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.routes", "server.fork", "server.run", "answer.streamed",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
+        "remote", "remote.decorator", "remote.gpus", "remote.options", "remote.start",
         "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.function", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
