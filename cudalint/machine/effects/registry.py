@@ -293,6 +293,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "django.request": django.request,
     "server.register": handlers.register,
     "server.request": gunicorn.server_request,
+    "server.started": gunicorn.server_started,
     "server.import": gunicorn.import_application,
     "socket.answer": sockets.answer,
     "socket.function": sockets.function,

@@ -90,7 +90,10 @@ def start(machine: Machine, call: Call) -> Results:
         withheld=None if spared and is_set(before, spared) else (chain, str(model.get("value", ""))),
     )
     inner = Frame(call.frame.scope, call.frame.module)
+    # Others may have it run elsewhere, too: what lies in it is still looked at as what nobody calls.
+    entered = set(machine.record.entered)
     for after, made in machine.call_value(held.fields[_WORK], call.args, call.kwargs, ready, inner, call.site):
         if _is_class(held.fields[_WORK], after):
             call_methods(machine, replace(call, state=after, frame=inner), made)
+    machine.record.entered &= entered
     return [(call.state, unknown("remote", call.site))]

@@ -163,9 +163,9 @@ def streamed(machine: Machine, call: Call) -> Results:
 
 def _serve_forked(machine: Machine, call: Call, app: Value) -> None:
     serving = Serving(call.label, call.site, call.frame, True)
-    for started in _started(machine, call.state.clone(), call.frame, app):
-        for _, handler in list(registered(started, "handler")):
-            fork_workers(machine, started.clone(), serving, (task(handler, []),))
+    for ready in started(machine, call.state.clone(), call.frame, app):
+        for _, handler in list(registered(ready, "handler")):
+            fork_workers(machine, ready.clone(), serving, (task(handler, []),))
 
 
 def serve(machine: Machine, call: Call, app: Value) -> None:
@@ -175,10 +175,10 @@ def serve(machine: Machine, call: Call, app: Value) -> None:
     found = state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, LibraryObject) or found.type != APPLICATION:
         return
-    for started in _started(machine, state.clone(), call.frame, app):
-        _answer(machine, call, started, app)
-        later = _after_others(machine, started, call.frame, app)
-        if later is not started:
+    for ready in started(machine, state.clone(), call.frame, app):
+        _answer(machine, call, ready, app)
+        later = _after_others(machine, ready, call.frame, app)
+        if later is not ready:
             _answer(machine, call, later, app)
 
 
@@ -204,8 +204,8 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
     if not handlers:
         return [(state, {})]
     app = _application(state)
-    started = [_after_others(machine, after, frame, app) for after in _started(machine, state, frame, app)]
-    ready = [one for after in started for one in _given(machine, after, frame, handlers[0], app)]
+    begun = [_after_others(machine, after, frame, app) for after in started(machine, state, frame, app)]
+    ready = [one for after in begun for one in _given(machine, after, frame, handlers[0], app)]
     return [(_answering(after), given) for after, given in ready]
 
 
@@ -234,7 +234,7 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     """A server imported the module of an application, which starts."""
     app = _only_application(state)
     if app is not None:
-        _started(machine, state, frame, (app,))
+        started(machine, state, frame, (app,))
 
 
 def _application(state: State) -> Value:
@@ -253,7 +253,7 @@ def _all_applications(state: State) -> list[Ref]:
     return [Ref(a) for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
 
 
-def _started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
+def started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
     """The states after an application ran what it runs when it starts."""
     states = [state]
     for kind in ("startup", "lifespan"):
