@@ -81,6 +81,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "reused": bool,
     "unless-env": str,
     "decorator": bool,
+    "children": str,
     "lazy": bool,
     "evidence": str,
     "versions": str,

@@ -15,6 +15,7 @@ from cudalint.machine.effects.concurrency import (
     joblib,
     lazy_tasks,
     managers,
+    own_children,
     pools,
     process_identity,
     processes,
@@ -545,7 +546,8 @@ class LibraryEffects:
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
-        return [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        results = [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        return own_children.started(machine, call, results) if "children" in call.spec else results
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""
