@@ -20,9 +20,8 @@ STARTS = frozenset(
         "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
         "group.select", "growth", "gunicorn.run", "isolated", "keras.fit", "loader", "loader.eager", "loader.items",
         "loader.cut", "loader.mapping", "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool",
-        "pool.once", "process",
-        "queue.work", "queue.worker", "remote", "remote.gpus", "search", "search.validate", "server.fork", "spawn", "spawn.elastic",
-        "text-pipe", "thread.trials",
+        "pool.once", "process", "queue.work", "queue.worker", "remote", "remote.gpus", "search",
+        "search.validate", "server.fork", "spawn", "spawn.elastic", "text-pipe", "thread.trials",
         "trainer.strategy", "unknown-map", "visible", "workers",
     }
 )  # fmt: skip

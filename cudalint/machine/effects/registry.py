@@ -462,6 +462,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "collective.object": ranks.object_collective,
     "barrier": ranks.barrier,
     "environ.preset": environment.environ_preset,
+    "environ.worker": environment.worker_visible,
     "environ.settings": environment.environ_settings,
     "accelerator": accelerators.accelerator,
     "accelerator.prepare": accelerators.prepare,

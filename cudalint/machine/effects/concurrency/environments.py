@@ -268,6 +268,8 @@ def starts_workers(machine: Machine, call: Call) -> Results:
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     work = (task(_IMPORT, [const(target.partition(":")[0])]),) if target else ()
+    if call.text("runs"):
+        work = (*work, task((Lib(call.text("runs")),), []))
     if not _starts(machine, call, work, (), number_of(count) if several else 1):
         return []
     return [(state, unknown("served", call.site))]

@@ -12,8 +12,8 @@ from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import NONE, Partial, Rank, Ref, Value, const, constant, only, unknown
 from cudalint.machine.values import Lib as LibraryName
+from cudalint.machine.values import Partial, Rank, Ref, Value, const, constant, only, unknown
 
 _WORK, _PATH = "<work>", "<path>"
 
@@ -53,7 +53,7 @@ def _needs_gpus(call: Call) -> bool:
 
 
 def given_gpus(machine: Machine, call: Call) -> Results:
-    """``ray.get_gpu_ids()``: what the system calls the GPUs of this process, which counts them from 0 if it sees no other."""
+    """``ray.get_gpu_ids()``: what the system calls the GPUs of this process, which counts those it sees from 0."""
     spared = call.text("unless-env")
     if spared and is_set(call.state.process, spared):
         return [(call.state, unknown("gpus", call.site))]

@@ -174,7 +174,16 @@ def _note_withheld(
     detail = f"a GPU, and {releases} hides them all from what asks for none"
     effects = machine.chain(state, site, f"{what} needs a GPU here")
     outcome = outcome_of(
-        machine, state, Kind.HIDDEN_GPU, site, "crash", certain=False, cause=started, effect=effects, subject=what, detail=detail
+        machine,
+        state,
+        Kind.HIDDEN_GPU,
+        site,
+        "crash",
+        certain=False,
+        cause=started,
+        effect=effects,
+        subject=what,
+        detail=detail,
     )
     machine.emit(replace(outcome, doubt=outcome.doubt and Doubt.RELEASE))
 
