@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.requests import handlers_of, request_arguments
 from cudalint.machine.effects.servers.top_level import assignment_of
-from cudalint.machine.effects.servers.web import started
+from cudalint.machine.effects.servers.web import begins, started
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -95,7 +95,7 @@ def _serve_gunicorn(
             states = [s for c in states for s in _call_hook(machine, c, serving, settings.get(name, NONE))]
         hooks = [task(settings[n], [unknown(n, serving.site)]) for n in _WORKER_HOOKS if _is_set(settings.get(n))]
         for after in states:
-            starts = [task((Lib("cudalint.server.started"),), [app])] if app else []
+            starts = [task((Lib("cudalint.server.started"),), [app])] if app and begins(after) else []
             for handler in handlers_of(machine, after, app) if app else [_served_by(making)]:
                 fork_workers(machine, after, serving, (*hooks, *starts, task(handler, request_arguments(serving.site))))
 
