@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, both, is_assumed, makes_uncertain, read, remembered, settled
+from cudalint.machine.questions import Fact, both, is_assumed, makes_uncertain, one_of, read, remembered, settled
 from cudalint.machine.state import BLOT, Current, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -201,7 +201,9 @@ def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fac
         return mine
     facts = tuple(fact for fact in mine if is_assumed(fact, theirs))
     facts = (*facts, *(fact for fact in theirs if fact not in mine and is_assumed(fact, mine)))
-    facts = (*facts, *(fact for fact in both(mine, theirs) if fact not in facts))
+    for fact in (*one_of(mine, theirs), *both(mine, theirs)):
+        if fact not in facts:
+            facts = (*facts, fact)
     if any(map(makes_uncertain, facts)) or not any(map(makes_uncertain, theirs)):
         return facts
     return facts + tuple(fact for fact in mine if makes_uncertain(fact))

@@ -26,6 +26,8 @@ _TOLD_RANKS = ("environ", "WORLD_SIZE")
 MOST_GPUS = 64
 # So many choices between two facts come of two paths.
 MOST_CHOICES = 4
+# Of more constants than these it is not remembered that something is one.
+MOST_CONSTANTS = 8
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains,
 # ``gives`` what is asked of the answer of its method.
 Asked = tuple[str, Hashable]
@@ -395,8 +397,42 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
     left = [fact for fact in mine if fact not in theirs and is_of_the_run(fact[0])]
     right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])] if left else []
     if len(left) * len(right) <= MOST_CHOICES:
-        known.extend(Either(one, other) for one in left for other in right if one[0] != other[0])
+        pairs = ((one, other) for one in left for other in right if one[0] != other[0])
+        known.extend(Either(one, other) for one, other in pairs if not _tell_which(one, other))
     return [(choice, True) for choice in dict.fromkeys(known)]
+
+
+def one_of(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
+    """That something is one of several constants, where two paths say which it is and do not agree."""
+    others = {
+        subject: constants for fact in theirs if (told := _which(fact)) is not None for subject, constants in [told]
+    }
+    result: list[Fact] = []
+    for fact in mine:
+        told = _which(fact)
+        if told is None or fact in theirs:
+            continue
+        subject, constants = told
+        either = constants | others.get(subject, frozenset())
+        if subject in others and len(either) <= MOST_CONSTANTS:
+            result.append((("is", "in", subject, Const(either)), True))
+    return result
+
+
+def _tell_which(one: Fact, other: Fact) -> bool:
+    """Whether both say which constant the same thing is."""
+    mine, theirs = _which(one), _which(other)
+    return mine is not None and theirs is not None and mine[0] == theirs[0]
+
+
+def _which(fact: Fact) -> tuple[Hashable, frozenset[Hashable]] | None:
+    """What is said to be one of which constants; None where a fact says something else."""
+    match fact:
+        case (("is", "==", subject, Const(value=value)), True):
+            return subject, frozenset({value})
+        case (("is", "in", subject, Const(value=frozenset() as values)), True):
+            return subject, values
+    return None
 
 
 def _follows_from(choice: Either, *paths: tuple[Fact, ...]) -> bool:

@@ -50,8 +50,14 @@ class Expressions(Core):
         for node in nodes:
             following: list[tuple[State, list[Value]]] = []
             for current, values in results:
-                for after, value in self.eval(node, current, frame):
-                    following.append((after, [*values, value]))
+                evaluated = self.eval(node, current, frame)
+                if len(evaluated) == 1:
+                    # A table has very many items, and its list is not to be copied for each.
+                    after, value = evaluated[0]
+                    values.append(value)
+                    following.append((after, values))
+                    continue
+                following.extend((after, [*values, value]) for after, value in evaluated)
             results = following if len(following) <= MOST_RESULTS else merge_rows(following)
         return results
 
@@ -325,7 +331,10 @@ class Expressions(Core):
                     self.spreads(value, Site(frame.module, item.ordinal), after)
                 spread = [value] if not isinstance(item, ir.Star) else self.exact_items(value, after)
                 loose.extend(spread if spread is not None else self.elements(value, after))
-                items = None if items is None or spread is None else [*items, *spread]
+                if items is not None and spread is not None:
+                    items.extend(spread)
+                else:
+                    items = None
             exact = None if items is None else tuple(items)
             made = Sequence(node.kind, exact, () if exact is not None else union(loose))
             results.append((after, (after.new(("display", frame.module, node.ordinal), made),)))
@@ -350,11 +359,11 @@ class Expressions(Core):
         results: Results = []
         parts = [e for key, value in node.items for e in ((key, value) if key is not None else (value,))]
         for after, values in self.eval_all(parts, state, frame):
-            queue = list(values)
+            queue = iter(values)
             made = Dict({})
             for key, _ in node.items:
                 if key is None:
-                    spread = queue.pop(0)
+                    spread = next(queue)
                     self.spreads(spread, Site(frame.module, node.ordinal), after)
                     atom = only(spread)
                     found = after.get(atom) if isinstance(atom, Ref) else None
@@ -363,7 +372,12 @@ class Expressions(Core):
                     else:
                         made = operators.overlaid(made, spread, ("spread", frame.module, node.ordinal))
                     continue
-                made = operators.with_key(made, as_key(queue.pop(0), after), queue.pop(0))
+                name, value = as_key(next(queue), after), next(queue)
+                if made.last is None and (wanted := constant(name)) is not ...:
+                    # No other has seen this dict, and a table is not to be copied for each of its keys.
+                    made.items[wanted] = value
+                else:
+                    made = operators.with_key(made, name, value)
             results.append((after, (after.new(("dict", frame.module, node.ordinal), made),)))
         return results
 

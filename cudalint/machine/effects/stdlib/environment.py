@@ -14,7 +14,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
 from cudalint.machine.paths import Located
-from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU, OFTEN_SET
+from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU, OFTEN_SET, read
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
@@ -153,7 +153,7 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     before = process.environ(name)
     if name == VISIBLE and value == unknown("environ", VISIBLE):
         _taken_back(machine, state)
-    elif name == VISIBLE and process.driver is not None and not process.dead and _changes(process, before, value):
+    elif name == VISIBLE and process.driver is not None and not process.dead and _changes(state, before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
     if name == VISIBLE:
@@ -167,10 +167,26 @@ def _taken_back(machine: Machine, state: State) -> None:
         workers.forget_late_variable(machine, state)
 
 
-def _changes(process: Process, before: Value | None, value: Value) -> bool:
+def _changes(state: State, before: Value | None, value: Value) -> bool:
     """Whether other GPUs are asked for than the process has."""
-    same = before is not None and before == value and isinstance(only(value), Const)
-    return not same and not _keeps_numbers(process, before, value)
+    if isinstance(wanted := only(value), Const) and (before == value or (before is None and _is_told(state, wanted))):
+        return False
+    return not _keeps_numbers(state.process, before, value)
+
+
+def _is_told(state: State, wanted: Const) -> bool:
+    """Whether a path rests on the variable being this already, where the program was started."""
+    return any(
+        holds and told == ("==", wanted.value) and _is_variable(subject, wanted)
+        for (subject, told), holds in ((read(sym), holds) for sym, holds in state.facts)
+    )
+
+
+def _is_variable(subject: Hashable, wanted: Const) -> bool:
+    """Whether something is what the variable says, or another default where it is not set."""
+    parts = subject if isinstance(subject, tuple) else (subject,)
+    variable = unknown("environ", VISIBLE)[0]
+    return variable in parts and wanted not in parts and all(isinstance(p, Const) or p == variable for p in parts)
 
 
 def _keeps_numbers(process: Process, before: Value | None, value: Value) -> bool:
