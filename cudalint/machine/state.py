@@ -289,6 +289,8 @@ class Process:
     seen: Value = ()
     # Whether it was reported that GPUs are named here by what the variable calls them.
     misnumbered: bool = False
+    # Where a scheduler started it without a GPU, and which releases of that hide them all from it; none once it asked.
+    withheld: tuple[Chain, str] | None = None
     joblib_jobs: Value = ()
     siblings: int | None = 1
     answering: bool = False

@@ -15,6 +15,7 @@ from cudalint.machine.effects.concurrency import (
     joblib,
     lazy_tasks,
     managers,
+    own_children,
     pools,
     process_identity,
     processes,
@@ -33,6 +34,7 @@ from cudalint.machine.effects.frameworks import (
     keras,
     library_objects,
     lightning,
+    remote_tasks,
     sessions,
     spacy,
 )
@@ -303,6 +305,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "django.request": django.request,
     "server.register": handlers.register,
     "server.request": gunicorn.server_request,
+    "server.started": gunicorn.server_started,
     "server.import": gunicorn.import_application,
     "socket.answer": sockets.answer,
     "socket.function": sockets.function,
@@ -392,6 +395,11 @@ EFFECTS: dict[str, LibraryEffect] = {
     "backward": queries.backward,
     "spawn": spawn.spawn,
     "spawn.join": spawn.ranks_join,
+    "remote": remote_tasks.remote,
+    "remote.decorator": remote_tasks.decorated,
+    "remote.gpus": remote_tasks.given_gpus,
+    "remote.options": remote_tasks.options,
+    "remote.start": remote_tasks.start,
     "isolated": isolated.isolating,
     "isolated.decorator": isolated.decorated,
     "isolated.call": isolated.isolated,
@@ -466,6 +474,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "collective.object": ranks.object_collective,
     "barrier": ranks.barrier,
     "environ.preset": environment.environ_preset,
+    "environ.worker": environment.worker_visible,
     "environ.settings": environment.environ_settings,
     "accelerator": accelerators.accelerator,
     "accelerator.prepare": accelerators.prepare,
@@ -550,7 +559,8 @@ class LibraryEffects:
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
-        return [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        results = [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        return own_children.started(machine, call, results) if "children" in call.spec else results
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""

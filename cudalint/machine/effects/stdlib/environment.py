@@ -293,6 +293,16 @@ def environ_preset(machine: Machine, call: Call) -> Results:
     return [(call.state, NONE if call.receiver is None else (call.receiver,))]
 
 
+def worker_visible(machine: Machine, call: Call) -> Results:
+    """A library names its worker's GPU by the variable when it has imported main: what that made stays where it is."""
+    state = call.state
+    if state.process.initialised:
+        set_variable(machine, state, call.frame, call.site, VISIBLE, (Rank("local"),))
+    else:
+        state.process = state.process.with_environ(VISIBLE, (Rank("local"),))
+    return [(state, NONE)]
+
+
 def environ_from_file(machine: Machine, call: Call) -> Results:
     """``load_dotenv()``: the variables that a file of the project sets, unless they are set already."""
     state, given = call.state, call.get("path")
