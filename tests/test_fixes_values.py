@@ -543,3 +543,23 @@ def test_what_belongs_to_its_process_is_told_where_it_is_kept(sent: str, said: s
         worker.join()
         """
     assert advice(program(dedent(classes), main), "CUD108").startswith(said)
+
+
+def test_what_a_name_is_made_of_ends_where_it_is_made_of_itself() -> None:
+    text = dedent("""
+        import torch
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+
+        def train(rank, size):
+            dist.init_process_group("nccl", init_method="tcp://localhost:1", rank=rank, world_size=size)
+            rank = rank
+            model = torch.nn.Linear(10, 1).cuda()
+            torch.nn.parallel.DistributedDataParallel(model, device_ids=[rank])
+
+
+        if __name__ == "__main__":
+            mp.spawn(train, args=(2,), nprocs=2)
+    """)
+    assert "torch.cuda.set_device(rank)" in rows(fixed(text, "CUD503"))

@@ -236,9 +236,9 @@ def definition(view: View, name: str, place: cst.CSTNode) -> cst.Assign | None:
     if len(found) != 1 or view.start(found[0]) >= view.start(place):
         return None
     parent = view.parent(found[0])
-    if isinstance(parent, cst.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0].target, cst.Name):
-        return parent
-    return None
+    if not isinstance(parent, cst.Assign) or parent in view.around(place):
+        return None
+    return parent if len(parent.targets) == 1 and isinstance(parent.targets[0].target, cst.Name) else None
 
 
 def made_for(view: View, name: str) -> Iterator[cst.Call]:

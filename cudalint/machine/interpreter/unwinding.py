@@ -121,7 +121,7 @@ class Unwinding(Core):
     def _caught(self, raised: Raised, handler: ir.Handler, state: State, frame: Frame) -> Value:
         """The exception that a handler is for, as far as it is known; nobody knows what failures with CUDA say."""
         is_plain = raised.outcome is None and raised.launch is None and not raised.hidden and raised.names
-        if raised.value or not is_plain:
+        if raised.value or not is_plain or not handler.body:
             return raised.value or unknown("exception", frame.module)
         site = Site(frame.module, handler.body[0].ordinal)
         made = exceptions.made(f"builtins.{raised.names[0]}", None, site, state)
