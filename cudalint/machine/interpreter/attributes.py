@@ -127,7 +127,7 @@ class Attributes(Core):
                 return [(state, (atom,))]
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
-            case Const(value=bytes() | int() | float() as held) if hasattr(held, name):
+            case Const(value=bytes() | int() | float() as held) if hasattr(held, name) and not name.startswith("__"):
                 own = getattr(held, name)
                 called: Value = (Bound(Lib(f"builtins.{type(held).__name__}.{name}"), atom),)
                 return [(state, called if callable(own) else const(own))]
