@@ -224,6 +224,7 @@ class Expressions(Core):
                 found = after.get(atom) if isinstance(atom, Ref) else None
                 wanted = as_key(left, after) if isinstance(found, Dict) else left
                 known = operators.contains(found, wanted)
+                known = sets.contains(found, left, after) if known is None else known
                 if known is not None:
                     results.append((after, const(known if node.op == "in" else not known)))
                     continue
