@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+import operator
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -266,6 +267,34 @@ def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | No
     except (ZeroDivisionError, OverflowError):
         return None
     return None
+
+
+def refuses(op: str, left: Value, right: Value) -> bool:
+    """Whether Python has no such operator for two constants: ``None < 1``, ``"a" + 1``."""
+    one, two = only(left), only(right)
+    if not isinstance(one, Const) or not isinstance(two, Const) or op not in _APPLIED:
+        return False
+    if not isinstance(one.value, _PLAIN) or not isinstance(two.value, _PLAIN):
+        return False
+    try:
+        _APPLIED[op](_sample(one.value), _sample(two.value))
+    except TypeError:
+        return True
+    except ArithmeticError:
+        return False
+    return False
+
+
+def _sample(value: object) -> object:
+    """Something of the same kind that is small."""
+    return type(value)() if value is not None else None
+
+
+_PLAIN = (str, int, float, type(None))
+_APPLIED: dict[str, Callable[..., object]] = {
+    "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "+": operator.add, "-": operator.sub,
+    "*": operator.mul, "/": operator.truediv, "//": operator.floordiv,
+}  # fmt: skip
 
 
 def _real(number: object) -> int | float | None:

@@ -114,6 +114,14 @@ def compared(op: str, left: Row[Value] | None, right: Row[Value] | None, state: 
     return None
 
 
+def contains(found: Object | None, value: Value, state: State) -> bool | None:
+    """Whether a list or a set has something that is no constant, such as a tuple of constants."""
+    held = values_of(found) if isinstance(found, Sequence) else None
+    wanted = constant(as_key(value, state)) if held is not None else ...
+    known = keys(held, state) if held is not None and wanted is not ... else None
+    return None if known is None else wanted in known
+
+
 def plain(value: Value, state: State) -> Hashable:
     """A number, a text or a tuple of such, as Python puts them in order; an ellipsis for anything else."""
     found = constant(as_key(value, state))

@@ -71,6 +71,7 @@ _OF_MEMBERS = _NAMES_OF_MEMBERS | {"value", "_value_"}
 # An attribute that is not there.
 _LACKING = Raised(None, ("AttributeError",))
 # What functools.partialmethod makes, until it is asked of an object.
+_OWN_NAMES = frozenset({"__name__", "__qualname__"})
 _METHOD_BY_TYPE = "functools.singledispatchmethod"
 _PARTIAL_METHOD = Lib("functools.partialmethod.__call__")
 # Methods that are class methods without saying so.
@@ -127,7 +128,7 @@ class Attributes(Core):
                 return [(state, (atom,))]
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
-            case Const(value=bytes() | int() | float() as held) if hasattr(held, name):
+            case Const(value=bytes() | int() | float() as held) if hasattr(held, name) and not name.startswith("__"):
                 own = getattr(held, name)
                 called: Value = (Bound(Lib(f"builtins.{type(held).__name__}.{name}"), atom),)
                 return [(state, called if callable(own) else const(own))]
@@ -232,6 +233,9 @@ class Attributes(Core):
         return [(state, value)] if kind is None else self._bind_method(value, name, receiver, kind, state, frame, site)
 
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
+        home, _, own = path.rpartition(".")
+        if name in _OWN_NAMES and home == "builtins" and isinstance(getattr(builtins, own, None), type):
+            return [(state, const(own))]
         full = self.library.canonical(f"{path}.{name}")
         replaced = state.get(REPLACED)
         if isinstance(replaced, Scope) and full in replaced.variables and self.library.function(full) is None:

@@ -209,6 +209,9 @@ class Expressions(Core):
             if own is not None:
                 results.extend(own)
                 continue
+            if frame.tries and operators.refuses(node.op, left, right):
+                self.fail(after, frame, Raised(None, ("TypeError",)))
+                continue
             atom = only(right)
             if node.op in ("in", "not in") and atom is not None:
                 path = self._method_path(atom, "__contains__", after)
@@ -221,6 +224,7 @@ class Expressions(Core):
                 found = after.get(atom) if isinstance(atom, Ref) else None
                 wanted = as_key(left, after) if isinstance(found, Dict) else left
                 known = operators.contains(found, wanted)
+                known = sets.contains(found, left, after) if known is None else known
                 if known is not None:
                     results.append((after, const(known if node.op == "in" else not known)))
                     continue
@@ -285,6 +289,8 @@ class Expressions(Core):
         own = self.operate(op, left, right, state, frame, site)
         if own is not None:
             return own
+        if frame.tries and operators.refuses(op, left, right):
+            return self.fail(state, frame, Raised(None, ("TypeError",)))
         if frame.tries and op in ("/", "//", "%") and _is_zero(right) and isinstance(constant(left), int | float):
             return self.fail(state, frame, Raised(None, ("ZeroDivisionError", "ArithmeticError")))
         tensor = _tensor_of(left) or _tensor_of(right)

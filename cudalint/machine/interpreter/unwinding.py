@@ -43,6 +43,8 @@ from cudalint.machine.values import (
 )
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
+# So many exceptions of one kind are told apart by what they say.
+MOST_TOLD_APART = 2
 _EXITS = ("__exit__", "__aexit__")
 # Several exceptions as one: handlers take their part of them.
 _GROUPS = frozenset({"ExceptionGroup", "BaseExceptionGroup"})
@@ -147,12 +149,23 @@ class Unwinding(Core):
         """Paths that bring the same exception to a handler, joined as paths that bring nothing are."""
         if len(raised) < 2:
             return raised
-        alike: dict[Hashable, tuple[Raised, list[State]]] = {}
+        alike: dict[Hashable, list[tuple[State, Raised]]] = {}
         for state, exception in raised:
             kind = (id(exception.outcome), exception.names, exception.launch, exception.missing, exception.hidden)
-            key = (*kind, exception.value)
-            alike.setdefault(key, (exception, []))[1].append(state)
-        return [(state, exception) for exception, states in alike.values() for state in self.joined(states)]
+            alike.setdefault(kind, []).append((state, exception))
+        return [pair for pairs in alike.values() for pair in self._joined_kind(pairs)]
+
+    def _joined_kind(self, raised: list[tuple[State, Raised]]) -> list[tuple[State, Raised]]:
+        """The same of exceptions of one kind: a few that say something else are told apart, and of many none."""
+        said: dict[Value, list[State]] = {}
+        for state, exception in raised:
+            said.setdefault(exception.value, []).append(state)
+        first = raised[0][1]
+        if len(said) > MOST_TOLD_APART:
+            said = {(): [state for state, _ in raised]}
+        return [
+            (state, replace(first, value=value)) for value, states in said.items() for state in self.joined(states)
+        ]
 
     def _catches(self, handler: ir.Handler, raised: Raised, state: State, frame: Frame) -> bool:
         if handler.type is None or raised.hidden:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
 from cudalint.machine.frame import Call, Results
@@ -14,6 +15,7 @@ from cudalint.machine.slices import is_rest
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
+    TRUE,
     Atom,
     Bound,
     Const,
@@ -156,8 +158,17 @@ def add_argument(machine: Machine, call: Call) -> Results:
         kind = call.kwargs.get("type", NONE)
         if _is_of_program(only(kind)):
             made[f"{_TYPE}{name}"] = kind
+        made.update(_declared(call, names, found))
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
+    else:
+        call.state.store(ref, replace(found, fields={**found.fields, declared.UNDECLARED: TRUE}))
     return [(call.state, NONE)]
+
+
+def _declared(call: Call, names: list[str], parser: LibraryObject) -> dict[str, Value]:
+    """What argparse can be told of an option."""
+    told = None if call.open or len(names) != len(call.args) else declared.declaration(names, call.kwargs)
+    return {declared.UNDECLARED: TRUE} if told is None else {f"{declared.DECLARED}{len(parser.fields)}": told}
 
 
 def _is_of_program(kind: Atom | None) -> bool:
@@ -252,14 +263,32 @@ def parse_args(machine: Machine, call: Call) -> Results:
     if isinstance(found, LibraryObject):
         words = _words(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
-        fields = {k[2:]: _parsed_as(v, words) for k, v in said.items() if k.startswith("--")}
-        fields |= _given_among(machine, call, found.fields)
+        known = _written_down(call, found.fields, words)
+        # Of the options that are not among the known ones none is given.
+        told = words if known is None else []
+        fields = {k[2:]: _parsed_as(v, told) for k, v in said.items() if k.startswith("--")}
+        fields |= _given_among(machine, call, found.fields) if known is None else known
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
     for state, options in _converted(machine, call, fields, kinds):
         results.extend(_namespaces(machine, replace(call, state=state), options))
     return results
+
+
+def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None) -> dict[str, Value] | None:
+    """The options that are given by words which are all written down, as argparse reads them; None of others."""
+    if not words or _NAMES in fields or any(name.startswith(_TYPE) for name in fields):
+        return None
+    given = declared.parsed(fields, words)
+    return None if given is None else {name: _as_value(value, call) for name, value in given.items()}
+
+
+def _as_value(value: object, call: Call) -> Value:
+    if isinstance(value, list):
+        row = Sequence("list", tuple(_as_value(part, call) for part in value))
+        return (call.state.new(("option", call.site), row),)
+    return const(value if isinstance(value, bool | int | float | str) else None)
 
 
 def _namespaces(machine: Machine, call: Call, fields: dict[str, Value]) -> Results:

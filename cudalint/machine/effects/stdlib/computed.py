@@ -13,7 +13,7 @@ import math
 import os.path
 import shlex
 import textwrap
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass
 
 from cudalint.machine import operators
@@ -30,6 +30,13 @@ def _in_base(text: object, base: int) -> int:
     return int(str(text), base)
 
 
+def _length(thing: Sized) -> int:
+    """``len``; a text that names a device stands for any device, of which no length is known."""
+    if isinstance(thing, str) and operators.parse_device(thing) is not None:
+        raise Unseen
+    return len(thing)
+
+
 def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
     return [(key, list(group)) for key, group in itertools.groupby(items)]
 
@@ -41,7 +48,7 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "bisect.bisect_right": bisect.bisect_right,
     "builtins.abs": abs, "builtins.all": all, "builtins.any": any, "builtins.ascii": ascii, "builtins.bin": bin,
     "builtins.chr": chr, "builtins.divmod": divmod, "builtins.enumerate": enumerate, "builtins.format": format,
-    "builtins.hex": hex, "builtins.int": _in_base, "builtins.len": len, "builtins.max": max, "builtins.min": min,
+    "builtins.hex": hex, "builtins.int": _in_base, "builtins.len": _length, "builtins.max": max, "builtins.min": min,
     "builtins.oct": oct, "builtins.ord": ord, "builtins.repr": repr, "builtins.reversed": reversed,
     "builtins.round": round, "builtins.sum": sum, "builtins.zip": zip,
     "fnmatch.fnmatch": fnmatch.fnmatch, "fnmatch.fnmatchcase": fnmatch.fnmatchcase,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import NONE, Ref, unknown
@@ -27,6 +27,8 @@ def get(machine: Machine, call: Call) -> Results:
     fields = {} if obj is None else obj.fields
     given = call.args[0] if call.args else fields.get(_DEFAULT)
     value = fields.get(_VALUE) or given
+    if not value and obj is not None and call.frame.tries:
+        return machine.fail(call.state, call.frame, Raised(None, ("LookupError",)))
     return [(call.state, value or unknown("context", call.receiver))]
 
 

@@ -67,6 +67,8 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
     if _lies_on_the_host(machine, atom) and machine.library.is_a(kind.path, "torch.Tensor"):
         return False
     names = _builtins(atom, held)
+    if isinstance(held, Sequence) and held.kind == "set" and kind.path == "builtins.frozenset":
+        return None
     if names is not None and abstract is not None:
         return any(issubclass(own, abstract) for own in map(_own_class, names) if own is not None)
     if names is not None:
