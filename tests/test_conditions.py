@@ -248,6 +248,37 @@ CASES = {
         "if mode == 'gpu':\n    torch.cuda.init()\nstart()\n",
         "if `mode` is gpu",
     ),
+    "one of two values": (
+        "args = parser.parse_args()\nif args.mode == 'gpu':\n    torch.cuda.init()\n"
+        "elif args.mode == 'both':\n    torch.cuda.init()\nstart()\n",
+        "if `--mode` is one of both, gpu",
+    ),
+    "this or that, one of which is enough": (
+        "args = parser.parse_args()\nif args.mode == 'gpu':\n    torch.cuda.init()\n"
+        "elif args.workers > 4:\n    torch.tensor(1).cuda()\nstart()\n",
+        "if `--mode` is gpu, or if `--workers` is more than 4",
+    ),
+    "this and that, of which two are more than needed": (
+        "args = parser.parse_args()\nif args.mode == 'gpu':\n    torch.cuda.init()\n    if args.workers > 4:\n"
+        "        torch.cuda.set_device(0)\nstart()\n",
+        "if `--mode` is gpu",
+    ),
+    "whatever a word is": (
+        "word = input()\nmatch word:\n    case 'a':\n        torch.cuda.init()\n    case 'b':\n"
+        "        torch.cuda.set_device(1)\n    case _:\n        torch.zeros(1, device='cuda')\nstart()\n",
+        None,
+    ),
+    "two words of three": (
+        "word = input()\nmatch word:\n    case 'a':\n        torch.cuda.init()\n    case 'b':\n"
+        "        torch.cuda.set_device(1)\n    case _:\n        pass\nstart()\n",
+        "if `word` is a, or if `word` is b",
+    ),
+    "three words of four": (
+        "word = input()\nmatch word:\n    case 'a':\n        torch.cuda.init()\n    case 'b':\n"
+        "        torch.cuda.set_device(1)\n    case 'c':\n        torch.cuda.set_device(2)\n"
+        "    case _:\n        pass\nstart()\n",
+        "if `word` is a, or if `word` is b, among other cases",
+    ),
     "another package": (
         "import importlib.util\n\nif importlib.util.find_spec('apex') is not None:\n    torch.cuda.init()\nstart()\n",
         "if apex is installed",

@@ -372,6 +372,30 @@ def test_what_the_import_of_main_did_in_a_fork_server_its_children_cannot_undo(
     assert [(f.code, f.severity.value, f.condition) for f in found] == expected
 
 
+@pytest.mark.parametrize(
+    ("top", "start", "device", "codes"),
+    [
+        (ASKS, 'mp.set_start_method("forkserver")', "cuda", ["CUD301"]),
+        ("", "mp.set_forkserver_preload(['tables']); mp.set_start_method('forkserver')", "cuda", ["CUD301"]),
+        # A server that did nothing to CUDA, workers that import main themselves, and what is on no GPU.
+        ("", 'mp.set_start_method("forkserver")', "cuda", ["CUD302"]),
+        (ASKS, 'mp.set_start_method("spawn")', "cuda", ["CUD302"]),
+        (ASKS, 'mp.set_start_method("forkserver")', "cpu", []),
+    ],
+)
+def test_a_worker_that_a_server_forked_after_cuda_opens_no_value_on_the_gpu(
+    top: str, start: str, device: str, codes: list[str]
+) -> None:
+    text = (
+        f"import torch\nimport torch.multiprocessing as mp\n\n{top}\n\n\ndef work(x):\n    return x.shape[0]\n\n\n"
+        f'if __name__ == "__main__":\n    {start}\n    with mp.Pool(1) as pool:\n'
+        f'        pool.map(work, [torch.ones(2, device="{device}")])\n'
+    )
+    tables = "import torch\nTABLE = torch.ones(2).cuda()\n"
+    files = [SourceFile(name, made, made.encode()) for name, made in (("program.py", text), ("tables.py", tables))]
+    assert [f.code for f in analyse(files, Options(target_versions=ONLY_SERVED)).findings] == codes
+
+
 def test_contexts_on_one_gpu_are_shown_where_they_are_opened_not_where_the_driver_was_asked() -> None:
     text = (
         "import multiprocessing as mp\nimport torch\n\n\n"

@@ -218,6 +218,5 @@ def test_a_complaint_shrinks_to_the_state_it_is_about() -> None:
 
 
 def test_an_exception_tells_of_each_state_by_itself() -> None:
-    choice = draw_broken(91000073)
-    assert choice.states == ("torch_draw", "dict_filled")
+    choice = replace(SIMPLE, states=("torch_draw", "dict_filled"), size=2, crossing="own")
     assert differing(choice, "caught total 4.0 a 0.6 b 3\n", "caught total 4.0 a 0.3 b 3\n") == ("torch_draw",)

@@ -231,6 +231,40 @@ def test_what_programs_do_to_themselves_gets_a_verdict_and_leaves_nobody(
     assert not any(program.name.encode() in command for command in commands)
 
 
+STOPS_ITSELF = "import os, signal\nprint('before', flush=True)\nos.kill(os.getpid(), signal.SIGSTOP)\n"
+STOPS_A_CHILD = (
+    "import os, signal\nchild = os.fork()\nif child == 0:\n    signal.pause()\n"
+    "print('before', flush=True)\nos.kill(child, signal.SIGSTOP)\nos.waitpid(child, 0)\n"
+)
+GOES_ON = (
+    "import os, signal, time\nchild = os.fork()\n"
+    "if child == 0:\n    os.kill(os.getpid(), signal.SIGSTOP)\n    os._exit(0)\n"
+    "os.waitpid(child, os.WUNTRACED)\nbegan = time.process_time()\nwhile time.process_time() < began + 2.0:\n    pass\n"
+    "os.kill(child, signal.SIGCONT)\nos.waitpid(child, 0)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "code", "said"),
+    [
+        pytest.param(STOPS_ITSELF, "stopped", 2, "and nobody let it go on for 1 s", id="itself"),
+        pytest.param(STOPS_A_CHILD, "stopped", 2, "and nobody let it go on for 1 s", id="child"),
+        pytest.param(GOES_ON, "ended", 0, "", id="goes on"),
+    ],
+)
+def test_a_program_that_a_signal_has_stopped_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, end: str, code: int, said: str
+) -> None:
+    monkeypatch.setattr("cudalint.verify.program.LONGEST_STOP", 1.0)
+    program = tmp_path / f"stopped_program_{os.getpid()}.py"
+    program.write_text(text)
+    ended, told, err = run(program, monkeypatch, gpus_available=ONE_GPU)
+    shown = "hang (a signal has stopped it, and all its processes waited)" if end == "stopped" else "ok"
+    assert (told["end"], ended, said in err) == (shown, code, True)
+    commands = (path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists())
+    assert not any(program.name.encode() in command for command in commands)
+
+
 @pytest.mark.parametrize("output_format", ["table", "json", "junit", "markdown"])
 def test_a_program_that_removes_the_folder_it_began_in_is_told_of(
     tmp_path: Path, process: Callable[..., subprocess.CompletedProcess[str]], output_format: str

@@ -27,14 +27,15 @@ _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
         Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED, Why.ARRIVES,
-        Why.FAILS, Why.DESCRIPTOR, Why.ASKED_FOR,
+        Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
         Why.TEXT, Why.ROWS, Why.REPLACED,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
 _CALLED_AT_PLACE = frozenset(
     {
-        Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.DESCRIPTOR, Why.ASKED_FOR, Why.TEXT, Why.ROWS,
+        Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
+        Why.TEXT, Why.ROWS,
     }
 )  # fmt: skip
 # What the parent did that no worker is seen to look at is told after what the worker does otherwise.
@@ -232,8 +233,12 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"`{name}` shows in which order several workers come to something, and fresh ones come in another"
         case Why.ARRIVES:
             return f"`{name}` depends on which worker is ready first, and fresh ones come in another order"
+        case Why.LATER:
+            return f"what `{name}` is given is read some time later, and the program changes or shows it meanwhile"
         case Why.FAILS:
             return f"`{name}` tells which worker failed first, and fresh ones fail in another order"
+        case Why.HANDLES:
+            return "a worker begins in a handler; it asks for the exception that is handled, or its traceback is shown"
         case Why.DESCRIPTOR:
             return f"`{name}` gives the number of an open file, and fresh processes have others"
         case Why.TEXT:
@@ -257,7 +262,7 @@ def _in_words(doubt: Doubt, case: Case) -> str:
         case Why.IN_SHARED_MEMORY:
             return "tensors on the CPU that a process is given are copied by a fork and shared with a fresh process"
         case Why.STOPPED:
-            return "the code does not show what the worker runs"
+            return "the code does not show that a fresh process comes to its work"
 
 
 def _source(doubt: Doubt, case: Case) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import string
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +19,8 @@ from cudalint.ir import patterns
 from cudalint.text.quiet import quietly
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+# A quote that nothing keeps from ending a text.
+_BARE_QUOTE = re.compile(r'(?<!\\)"')
 _SPACE = re.compile(r"\s")
 
 _COMPARE = {
@@ -403,7 +404,10 @@ class Lowering:
         return ir.Delete(ordinal, (self._expr(target),))
 
     def _raise(self, node: cst.Raise) -> ir.Stmt:
-        return ir.Raise(self._mark(node), None if node.exc is None else self._expr(node.exc))
+        ordinal = self._mark(node)
+        exc = None if node.exc is None else self._expr(node.exc)
+        cause = None if node.cause is None else node.cause.item
+        return ir.Raise(ordinal, exc, self._expr(cause) if isinstance(cause, cst.Name) else None)
 
     def _assert(self, node: cst.Assert) -> ir.Stmt:
         return ir.Assert(self._mark(node), self._expr(node.test), None if node.msg is None else self._expr(node.msg))
@@ -542,26 +546,33 @@ class Lowering:
             return ir.Const(ordinal, "".join(str(p.value) for p in parts if isinstance(p, ir.Const)))
         return ir.Joined(ordinal, tuple(parts))
 
-    def _formatted(self, node: cst.CSTNode) -> ir.Expr:
+    def _formatted(self, node: cst.FormattedString) -> ir.Expr:
+        return self._texts_and_values(node, node.parts, "r" in node.start.lower())
+
+    def _texts_and_values(
+        self, node: cst.CSTNode, written: Iterable[cst.BaseFormattedStringContent], is_raw: bool
+    ) -> ir.Joined:
         ordinal = self._mark(node)
         parts: list[ir.Expr] = []
-        for part in node.children:
+        for part in written:
             if isinstance(part, cst.FormattedStringText):
-                text = _formatted_text(part.value, node.start if isinstance(node, cst.FormattedString) else "")
-                self._units[-1].words.update(_named(text))
-                parts.append(ir.Const(self._mark(part), text))
+                self._units[-1].words.update(_named(part.value))
+                text = _text_of(part.value, is_raw)
+                parts.append(ir.Opaque(self._mark(part), ()) if text is None else ir.Const(self._mark(part), text))
             elif isinstance(part, cst.FormattedStringExpression):
-                parts.append(self._formatted_value(part))
+                # What stands before an equals sign is shown as it is written.
+                parts += [] if part.equal is None else [ir.Opaque(self._mark(part), ())]
+                parts.append(self._formatted_value(part, is_raw))
         return ir.Joined(ordinal, tuple(parts))
 
-    def _formatted_value(self, node: cst.FormattedStringExpression) -> ir.Expr:
-        """``{value:spec}``; what computes the format is evaluated too, and nobody knows what it makes of the value."""
+    def _formatted_value(self, node: cst.FormattedStringExpression, is_raw: bool) -> ir.Expr:
+        """``{value!r:02d}``; what computes the format is evaluated too."""
         value = self._expr(node.expression)
-        specs = [p for p in node.format_spec or () if isinstance(p, cst.FormattedStringExpression)]
-        if not specs:
+        conversion = node.conversion or ("" if node.equal is None or node.format_spec else "r")
+        if not conversion and not node.format_spec:
             return value
-        ordinal = self._mark(node)
-        return ir.Joined(ordinal, (value, ir.Opaque(self._mark(node), tuple(map(self._formatted_value, specs)))))
+        spec = self._texts_and_values(node, node.format_spec, is_raw) if node.format_spec else None
+        return ir.Formatted(self._mark(node), value, conversion, spec)
 
     def _boolean(self, node: cst.BooleanOperation) -> ir.Expr:
         ordinal = self._mark(node)
@@ -767,7 +778,7 @@ _EXPRESSIONS: dict[type[cst.CSTNode], _LowerExpr] = {
     cst.Imaginary: Lowering._number,  # type: ignore[dict-item]
     cst.SimpleString: Lowering._string,  # type: ignore[dict-item]
     cst.ConcatenatedString: Lowering._concatenated,  # type: ignore[dict-item]
-    cst.FormattedString: Lowering._formatted,
+    cst.FormattedString: Lowering._formatted,  # type: ignore[dict-item]
     cst.BooleanOperation: Lowering._boolean,  # type: ignore[dict-item]
     cst.UnaryOperation: Lowering._unary,  # type: ignore[dict-item]
     cst.Comparison: Lowering._comparison,  # type: ignore[dict-item]
@@ -795,18 +806,19 @@ def _plain_string(literal: str) -> str:
     return literal[quotes:-quotes]
 
 
-def _formatted_text(written: str, start: str) -> str:
-    """What a text between the places of an f-string stands for; ``start`` is its prefix and its quotes."""
+def _text_of(written: str, is_raw: bool) -> str | None:
+    """What a part of an f-string that is text stands for; None where that cannot be told."""
     text = written.replace("{{", "{").replace("}}", "}")
-    if "\\" not in text or "r" in start.lower() or "\r" in text:
+    if is_raw or "\\" not in text:
         return text
-    # A blank keeps the last quote apart from those that end it.
-    quotes = start.lstrip(string.ascii_letters)
+    if "\r" in text:
+        return None
     try:
         with quietly():
-            return str(ast.literal_eval(f"{quotes}{text} {quotes}"))[:-1]
+            found = ast.literal_eval('"""' + _BARE_QUOTE.sub(r"\"", text) + '"""')
     except (ValueError, SyntaxError):
-        return text
+        return None
+    return found if isinstance(found, str) else None
 
 
 def _named(text: str) -> list[str]:

@@ -192,6 +192,15 @@ class Joined(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Formatted(Expr):
+    """``{value!r:02d}`` in an f-string: a value that is written as its conversion and its format say."""
+
+    value: Expr
+    conversion: str
+    format: Expr | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Walrus(Expr):
     """``target := value``."""
 
@@ -495,9 +504,10 @@ class Delete(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Raise(Stmt):
-    """``raise exc``."""
+    """``raise exc from cause``; a cause that is no name stands before it as an expression."""
 
     exc: Expr | None
+    cause: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

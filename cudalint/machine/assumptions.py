@@ -71,28 +71,40 @@ def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]
 
 
 def assumptions(
-    facts: Iterable[questions.Fact], places: Mapping[Hashable, Asking], modelled: Container[str]
+    needed: Facts, facts: Facts, places: Mapping[Hashable, Asking], modelled: Container[str]
 ) -> tuple[Assumption, ...]:
-    """What facts assume that can be said, once each: what a user decides comes first.
+    """What the ``needed`` ones of facts assume that can be said, once each: what a user decides comes first.
 
     ``modelled`` libraries are there where a program has to do with a GPU.
     """
-    named: list[Assumption] = []
-    written: list[Assumption] = []
-    facts = tuple(facts)
-    for question, answer in _independent(facts):
-        subject, told = questions.read(question)
-        place = places.get(question)
-        if _goes_without_saying(subject, told, answer) or (place is not None and place.required):
-            continue
-        if (found := _named(question, subject, told, answer)) is not None:
-            if found.subject not in modelled or found.holds != _PRESENT:
-                named.append(found)
-        elif place is not None and place.fits:
-            written.append(Assumption(place.whole, _fit(place.whole, facts, places)))
-        elif place is not None:
-            written.append(_written(place, told, answer))
+    said = [_said(fact, facts, places, modelled) for fact in _independent(needed)]
+    found = [assumption for assumption in said if assumption is not None]
+    named = (assumption for assumption in found if isinstance(assumption.subject, str))
+    written = (assumption for assumption in found if not isinstance(assumption.subject, str))
     return tuple(dict.fromkeys((*named, *written)))
+
+
+def sayable(facts: Facts, places: Mapping[Hashable, Asking], modelled: Container[str]) -> Facts:
+    """Those facts that a reader is told of."""
+    return tuple(fact for fact in facts if _said(fact, facts, places, modelled) is not None)
+
+
+def _said(
+    fact: questions.Fact, facts: Facts, places: Mapping[Hashable, Asking], modelled: Container[str]
+) -> Assumption | None:
+    """How one of these facts is said; None where it goes without saying, or nothing is known to call it by."""
+    question, answer = fact
+    subject, told = questions.read(question)
+    place = places.get(question) or _compared_at(subject, told, places)
+    if _goes_without_saying(subject, told, answer) or (place is not None and place.required):
+        return None
+    if (found := _named(question, subject, told, answer)) is not None:
+        return found if found.subject not in modelled or found.holds != _PRESENT else None
+    if place is None:
+        return None
+    if place.fits:
+        return Assumption(place.whole, _fit(place.whole, facts, places))
+    return _written(place, told, answer)
 
 
 def alternatives(choices: Iterable[questions.Either], modelled: Container[str]) -> Iterator[Assumption]:
@@ -101,9 +113,17 @@ def alternatives(choices: Iterable[questions.Either], modelled: Container[str]) 
     Others cannot be said in a few words.
     """
     for choice in choices:
-        one, other = (assumptions((fact,), {}, modelled) for fact in (choice.one, choice.other))
+        one, other = (assumptions((fact,), (), {}, modelled) for fact in (choice.one, choice.other))
         if len(one) == len(other) == 1:
             yield Assumption(str(one[0].subject), f"{one[0].holds} or {other[0].subject} {other[0].holds}")
+
+
+def _compared_at(subject: Hashable, told: questions.Asked, places: Mapping[Hashable, Asking]) -> Asking | None:
+    """Where something is compared with a constant of which several paths, joined, say that it is one of them."""
+    if told[0] != "in":
+        return None
+    asked = (place for question, place in places.items() if place.subject and questions.read(question)[0] == subject)
+    return next(asked, None)
 
 
 def _fit(pattern: Site, facts: tuple[questions.Fact, ...], places: Mapping[Hashable, Asking]) -> str:
@@ -144,7 +164,8 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
         case (questions.DEFINES, str(path), str(name)):
             return Assumption(f"`{path}`", f"{'defines' if answer else 'does not define'} `{name}`")
         case (questions.USES, str(path)):
-            return Assumption(f"`{path.rpartition('.')[2]}()`", _negated("uses the GPU that it is given", answer))
+            does = "uses" if answer else "does not use"
+            return Assumption(f"`{path.rpartition('.')[2]}()`", f"{does} the GPU that it is given")
         case (questions.TAKES, str(function), str(kind), _):
             return Assumption(f"`{function}()`", _negated(f"is given a {kind}", answer))
         case (questions.BUILT, str(package)):

@@ -71,7 +71,7 @@ def end(
     outer = inner.outer
     assert outer is not None
     leaving: dict[int, tuple[State, list[Value]]] = {}
-    for state, value in (*results, *((state, ()) for state, _ in raised)):
+    for state, value in (*results, *((state, exception.value) for state, exception in raised)):
         leaving.setdefault(id(state), (state, []))[1].append(value)
     for state, _ in leaving.values():
         if state.journal is not inner and state.journal.lies_in(inner):

@@ -23,7 +23,8 @@ class Raised:
 
     ``harmless``: where it is caught, all is as it was meant to be. ``launch``: where the worker was started whose
     failure it is, which was reported when the worker failed. ``missing``: the import that fails where its package is
-    not installed. ``hidden``: nothing is known of it but that it comes, so that any handler may be the one.
+    not installed. ``hidden``: nothing is known of it but that it comes, so that any handler may be the one. ``value``:
+    the exception itself, where that is known.
     """
 
     outcome: Outcome | None
@@ -32,6 +33,7 @@ class Raised:
     launch: Site | None = None
     missing: TraceStep | None = None
     hidden: bool = False
+    value: Value = ()
 
 
 @dataclass(slots=True)

@@ -65,7 +65,10 @@ class Closure:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one."""
+    """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one.
+
+    ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances.
+    """
 
     name: str
     qualname: str
@@ -77,6 +80,7 @@ class Class:
     is_dataclass: bool = False
     members: tuple[str, ...] = ()
     meta: Value = ()
+    asks_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +98,14 @@ class Sequence:
     """A list, tuple, set or iterator; ``items`` while its content is known exactly, else ``element``.
 
     ``open`` items stand for more of their kind: the first, and another one. ``last`` is what was put under a key that
-    is not known, until something else changes.
+    is not known, until something else changes. Of more than ``most`` items only the last ones are kept.
     """
 
     kind: str
     items: tuple[Value, ...] | None
     element: Value = ()
     open: bool = False
+    most: int | None = None
     last: tuple[Value, Value] | None = field(default=None, init=False)
 
 

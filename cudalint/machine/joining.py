@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, both, is_assumed, makes_uncertain, read, remembered, settled
+from cudalint.machine.questions import Fact, both, is_assumed, makes_uncertain, one_of, read, remembered, settled
 from cudalint.machine.state import BLOT, Current, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -42,7 +42,8 @@ MOST_NESTING = 2
 # Variables of the environment whose values decide what a GPU library does, and those that only have to be there.
 _TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_(?!CPP_|ENABLE_ONEDNN_)|PYTORCH_NVML|JOBLIB|LOKY")
 _NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
-_BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name != "environment"))
+_OF_ENVIRONMENT = ("environment", "removed")
+_BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name not in _OF_ENVIRONMENT))
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
@@ -79,6 +80,7 @@ def join_process(a: Process, b: Process) -> Process:
         asked_by=a.asked_by | b.asked_by,
         initialised=tuple(sorted(initialised.items(), key=lambda kv: kv[0])),
         environment=tuple(sorted(environment.items())),
+        removed=a.removed & b.removed,
         methods=tuple(sorted(methods.items(), key=lambda kv: kv[0])),
         selected=tuple(sorted(selected.items(), key=lambda kv: kv[0])),
         default_device=a.default_device or b.default_device,
@@ -201,7 +203,9 @@ def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fac
         return mine
     facts = tuple(fact for fact in mine if is_assumed(fact, theirs))
     facts = (*facts, *(fact for fact in theirs if fact not in mine and is_assumed(fact, mine)))
-    facts = (*facts, *(fact for fact in both(mine, theirs) if fact not in facts))
+    for fact in (*one_of(mine, theirs), *both(mine, theirs)):
+        if fact not in facts:
+            facts = (*facts, fact)
     if any(map(makes_uncertain, facts)) or not any(map(makes_uncertain, theirs)):
         return facts
     return facts + tuple(fact for fact in mine if makes_uncertain(fact))

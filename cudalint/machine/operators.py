@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 from typing import TypeVar
@@ -32,8 +31,10 @@ from cudalint.machine.values import (
 )
 
 LONGEST = 200
-# Where values stand in a text for the operator %.
-_PLACES = re.compile("%[sdir]")
+# How many items of a list that grows are known one by one.
+MOST_KEPT = 8
+# What numbers are computed with, by how many bits they are moved, and to which power they are raised.
+_LARGEST, _MOST_BITS, _HIGHEST = 2**62, 64, 16
 # What a mapping may say that was laid over another.
 LAID_OVER = "laid over"
 _Name = TypeVar("_Name", bound=Hashable)
@@ -119,17 +120,17 @@ def _compare_constants(op: str, one: Const, two: Const) -> bool | None:
         return left == right
     if op == "!=":
         return left != right
-    if isinstance(left, str) and isinstance(right, str) and op in ("in", "not in"):
-        return (left in right) is (op == "in")
-    numbers = isinstance(left, int | float) and isinstance(right, int | float)
-    if numbers or (isinstance(left, str) and isinstance(right, str)):
+    if isinstance(left, str) and isinstance(right, str):
+        return (left in right) is (op == "in") if op in ("in", "not in") else _order(op, left, right)
+    if isinstance(left, int | float) and isinstance(right, int | float):
         return _order(op, left, right)
     return None
 
 
-def _order(op: str, left: object, right: object) -> bool | None:
-    if not isinstance(left, int | float) or not isinstance(right, int | float):
-        return None
+_Ordered = TypeVar("_Ordered", str, float)
+
+
+def _order(op: str, left: _Ordered, right: _Ordered) -> bool | None:
     match op:
         case "<":
             return left < right
@@ -193,8 +194,6 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
             return const(result)
     if op == "+" and isinstance(one, Const) and isinstance(one.value, str):
         return joined([left, right], sym)
-    if op == "%" and isinstance(one, Const) and isinstance(one.value, str) and one.value.endswith(("%d", "%s", "%i")):
-        return joined([const(one.value[:-2]), right], sym)
     array = next((a for a in (one, two) if isinstance(a, Tensor)), None)
     if array is not None:
         # The numbers do not matter: what is computed with an array is one, on its device.
@@ -238,11 +237,11 @@ def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:
 def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | None:
     if isinstance(left, str) and isinstance(right, str) and op == "+" and len(left) + len(right) < LONGEST:
         return left + right
-    if isinstance(left, bool) or isinstance(right, bool):
-        return None
+    if op == "*" and isinstance(left, str) and isinstance(right, int):
+        return left * right if len(left) * max(right, 0) < LONGEST else None
     if not isinstance(left, int | float) or not isinstance(right, int | float):
         return None
-    if max(abs(left), abs(right)) > 10**9:
+    if max(abs(left), abs(right)) > _LARGEST:
         return None
     try:
         match op:
@@ -260,9 +259,18 @@ def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | No
                 return left / right
             case "&" | "|" | "^" if isinstance(left, int) and isinstance(right, int):
                 return left & right if op == "&" else left | right if op == "|" else left ^ right
+            case "<<" | ">>" if isinstance(left, int) and isinstance(right, int) and 0 <= right < _MOST_BITS:
+                return left << right if op == "<<" else left >> right
+            case "**" if abs(right) < _MOST_BITS and (abs(left) <= 2 or abs(right) <= _HIGHEST):
+                return _real(left**right)
     except (ZeroDivisionError, OverflowError):
         return None
     return None
+
+
+def _real(number: object) -> int | float | None:
+    """A number that is none of the complex ones."""
+    return number if isinstance(number, int | float) else None
 
 
 def joined(parts: list[Value], sym: Hashable) -> Value:
@@ -375,10 +383,22 @@ def item(found: Sequence | Dict, key: Value) -> Value:
 
 
 def _of_longer(items: tuple[Value, ...], at: int) -> Value:
-    """An item of a list of which the first ones are known, and that others like the last of these may follow."""
-    if at < 0:
-        return items[-1]
-    return items[0] if at == 0 else union(items[1:] or items)
+    """An item of a list of which the first ones are known, and that others like the last of these may follow.
+
+    What number or text follows that differs from one to the next is not known; a device stands for others.
+    """
+    if at == 0:
+        return items[0]
+    found = items[-1] if at < 0 else union(items[1:] or items)
+    is_told = 0 < at < len(items) or len(set(items)) == 1
+    return found if is_told or not all(map(_is_plain, found)) else ()
+
+
+def _is_plain(atom: Atom) -> bool:
+    """Whether something is a number or a text that names no device."""
+    if not isinstance(atom, Const) or not isinstance(atom.value, int | float | str):
+        return False
+    return not isinstance(atom.value, str) or parse_device(atom.value) is None
 
 
 def _turn(key: Unknown) -> int | None:
@@ -387,19 +407,6 @@ def _turn(key: Unknown) -> int | None:
         case (_, "%", (Const(value=int(turn)),), (Unknown(sym=("devices" | "len", *_)),)):
             return turn if turn >= 0 else None
     return None
-
-
-def formatted(text: Hashable, values: tuple[Value, ...], sym: Hashable) -> Value:
-    """``"%s:%d" % (kind, number)``: the parts of the text and what stands between them."""
-    if not isinstance(text, str):
-        return unknown(sym)
-    pieces = _PLACES.split(text)
-    if len(pieces) != len(values) + 1 or any("%" in piece for piece in pieces):
-        return unknown(sym)
-    parts = [const(pieces[0])]
-    for value, piece in zip(values, pieces[1:], strict=True):
-        parts.extend((value, const(piece)))
-    return joined([part for part in parts if part != const("")], sym)
 
 
 def lacks(found: Dict, key: Value) -> bool:
@@ -510,9 +517,11 @@ def overlaid(found: Dict, mapping: Value, sym: Hashable) -> Dict:
 
 def append(found: Sequence, value: Value) -> Sequence:
     """``list.append``; long lists keep the first item and one for all others."""
+    if found.most is not None and not found.open and found.items is not None and found.most <= MOST_KEPT:
+        return replace(found, items=(*found.items, value)[-found.most :] if found.most else ())
     if found.items is None:
         return replace(found, element=union([found.element, value]))
-    if len(found.items) >= 8:
+    if len(found.items) >= MOST_KEPT:
         return Sequence(found.kind, (found.items[0], union([*found.items[1:], value])), (), True)
     return replace(found, items=(*found.items, value))
 

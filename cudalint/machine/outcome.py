@@ -82,6 +82,7 @@ class Doubt(Enum):
     TASKS = "how many tasks a worker is given cannot be seen here"
     THREADS = "JAX waits there for threads that a fork leaves behind, unless its arrays are small"
     NAMES = "which GPUs it names cannot be seen here"
+    RELEASE = "that depends on the release"
     CUT = "not all that comes before could be looked at"
 
 

@@ -7,11 +7,12 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
+from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, constant, only, unknown
 
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
@@ -26,6 +27,8 @@ _TOLD_RANKS = ("environ", "WORLD_SIZE")
 MOST_GPUS = 64
 # So many choices between two facts come of two paths.
 MOST_CHOICES = 4
+# Of more constants than these it is not remembered that something is one.
+MOST_CONSTANTS = 8
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains,
 # ``gives`` what is asked of the answer of its method.
 Asked = tuple[str, Hashable]
@@ -89,6 +92,9 @@ def makes_uncertain(fact: Fact) -> bool:
 
 def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
     """The unknown truth of ``left op right``, of things that keep their identity."""
+    package = _package_sought(left)
+    if package is not None and op in ("==", "is") and right == Const(None):
+        return unknown("not", (INSTALLED, package))
     if isinstance(left, Const) and op in _MIRRORED and not isinstance(right, Const):
         return comparison(_MIRRORED[op], right, left)
     if op in ("==", "is") and isinstance(right, Const) and right.kind is bool and _is_flag(left):
@@ -153,7 +159,18 @@ def truth_of_rank(rank: Rank) -> Hashable:
 
 def truth_of(value: Unknown) -> Hashable:
     """The identity of an unknown's truth: the list of all GPUs is false where there is none."""
+    package = _package_sought(value)
+    if package is not None:
+        return (INSTALLED, package)
     return ("not", NO_GPU) if value.sym == EVERY_GPU else value.sym
+
+
+def _package_sought(value: Hashable) -> str | None:
+    """The package that ``find_spec`` looks for: it gives None where that is not installed."""
+    match value:
+        case Unknown(sym=("asks", "importlib.util.find_spec", ((Const(value=str(package)),), *_))):
+            return package.partition(".")[0]
+    return None
 
 
 def asks(path: str, args: list[Value]) -> Value | None:
@@ -161,6 +178,8 @@ def asks(path: str, args: list[Value]) -> Value | None:
     name = path.rpartition(".")[2]
     if not (name.endswith(("_available", "_installed")) or path in _LASTING) or not all(map(_stays, args)):
         return None
+    if path == "importlib.util.find_spec" and constant(args[0] if args else ()) in sys.stdlib_module_names:
+        return (Lib("importlib.machinery.ModuleSpec"),)
     return unknown("asks", path, tuple(args))
 
 
@@ -395,8 +414,42 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
     left = [fact for fact in mine if fact not in theirs and is_of_the_run(fact[0])]
     right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])] if left else []
     if len(left) * len(right) <= MOST_CHOICES:
-        known.extend(Either(one, other) for one in left for other in right if one[0] != other[0])
+        pairs = ((one, other) for one in left for other in right if one[0] != other[0])
+        known.extend(Either(one, other) for one, other in pairs if not _tell_which(one, other))
     return [(choice, True) for choice in dict.fromkeys(known)]
+
+
+def one_of(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
+    """That something is one of several constants, where two paths say which it is and do not agree."""
+    others = {
+        subject: constants for fact in theirs if (told := _which(fact)) is not None for subject, constants in [told]
+    }
+    result: list[Fact] = []
+    for fact in mine:
+        told = _which(fact)
+        if told is None or fact in theirs:
+            continue
+        subject, constants = told
+        either = constants | others.get(subject, frozenset())
+        if subject in others and len(either) <= MOST_CONSTANTS:
+            result.append((("is", "in", subject, Const(either)), True))
+    return result
+
+
+def _tell_which(one: Fact, other: Fact) -> bool:
+    """Whether both say which constant the same thing is."""
+    mine, theirs = _which(one), _which(other)
+    return mine is not None and theirs is not None and mine[0] == theirs[0]
+
+
+def _which(fact: Fact) -> tuple[Hashable, frozenset[Hashable]] | None:
+    """What is said to be one of which constants; None where a fact says something else."""
+    match fact:
+        case (("is", "==", subject, Const(value=value)), True):
+            return subject, frozenset({value})
+        case (("is", "in", subject, Const(value=frozenset() as values)), True):
+            return subject, values
+    return None
 
 
 def _follows_from(choice: Either, *paths: tuple[Fact, ...]) -> bool:

@@ -64,12 +64,13 @@ def without(found: Sequence, key: Value) -> Sequence:
 
 
 def part_of_text(text: Const, key: Value) -> Value | None:
-    """What a slice takes of a text that is known."""
-    bounds = _bounds(key)
-    taken = None if bounds is None else _numbers(bounds)
+    """What a slice, or a number, takes of a text that is known."""
+    bounds, place = _bounds(key), constant(key)
+    taken = _numbers(bounds) if bounds is not None else place if isinstance(place, int) else None
     if taken is None or not isinstance(text.value, str | bytes):
         return None
-    return (Const(text.value[taken]),)
+    is_within = isinstance(taken, slice) or -len(text.value) <= taken < len(text.value)
+    return (Const(text.value[taken]),) if is_within else None
 
 
 def _bounds(key: Value) -> tuple[object, ...] | None:

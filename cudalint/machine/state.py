@@ -211,6 +211,19 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
+class Handed:
+    """An object, or an array, that a thread of its process reads later, as it was when it was handed over.
+
+    ``address`` is the array itself, which no heap holds. ``until`` are the addresses of what tells that it was taken.
+    """
+
+    address: Hashable
+    site: Site
+    until: frozenset[Hashable]
+    thing: Object | None = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Process:
     """What the machine knows of one process.
 
@@ -236,6 +249,8 @@ class Process:
     # The frameworks that were told to use the GPU once they have something to do.
     told: frozenset[str] = frozenset()
     environment: tuple[tuple[str, Value], ...] = ()
+    # The variables that the program took out of it.
+    removed: frozenset[str] = frozenset()
     default_device: Dev | None = None
     default_where: Chain | None = None
     # What was the default around each block that has one of its own.
@@ -274,6 +289,8 @@ class Process:
     seen: Value = ()
     # Whether it was reported that GPUs are named here by what the variable calls them.
     misnumbered: bool = False
+    # Where a scheduler started it without a GPU, and which releases of that hide them all from it; none once it asked.
+    withheld: tuple[Chain, str] | None = None
     joblib_jobs: Value = ()
     siblings: int | None = 1
     answering: bool = False
@@ -283,6 +300,8 @@ class Process:
     # The workers that go on beside it, and whether it has sent something to another process: for proofs, too.
     beside: frozenset[Beside] = frozenset()
     has_sent: bool = False
+    # What it has handed over and its own threads have yet to read: for proofs, too.
+    handed: frozenset[Handed] = frozenset()
     # Whether torch was told here to share memory by names of files: for proofs, too.
     shares_by_name: bool = False
     # What earlier tasks of this worker have set in it, and this one: for proofs, too.
@@ -300,8 +319,9 @@ class Process:
         """The same process with a variable set or removed."""
         kept = tuple((k, v) for k, v in self.environment if k != name)
         if value is None:
-            return replace(self, environment=kept)
-        return replace(self, environment=tuple(sorted((*kept, (name, value)), key=lambda kv: kv[0])))
+            return replace(self, environment=kept, removed=self.removed | {name})
+        environment = tuple(sorted((*kept, (name, value)), key=lambda kv: kv[0]))
+        return replace(self, environment=environment, removed=self.removed - {name})
 
     def method(self, library: str) -> Method:
         """The default start method of a library."""

@@ -20,9 +20,8 @@ STARTS = frozenset(
         "environments", "environments.copies", "environments.of", "executor", "fork", "fork-launcher", "group",
         "group.select", "growth", "gunicorn.run", "isolated", "keras.fit", "loader", "loader.eager", "loader.items",
         "loader.cut", "loader.mapping", "loader.sampling", "manager", "manager.base", "method.set", "parallel", "pool",
-        "pool.once", "process",
-        "queue.work", "queue.worker", "search", "search.validate", "server.fork", "spawn", "spawn.elastic",
-        "text-pipe", "thread.trials",
+        "pool.once", "process", "queue.work", "queue.worker", "remote", "remote.gpus", "search",
+        "search.validate", "server.fork", "spawn", "spawn.elastic", "text-pipe", "thread.trials",
         "trainer.strategy", "unknown-map", "visible", "workers",
     }
 )  # fmt: skip
@@ -93,6 +92,8 @@ class Vocabulary:
         if does == _APPLICATION and "type" not in entry:
             self.applications.update(name.encode() for name in names)
         is_thread = does in _THREADS or (does in STARTS and entry.get("library") == _OF_THREADS)
+        # What says that its ``run()`` may be told to start no threads starts some.
+        is_thread = is_thread or (does == _APPLICATION and "key" in entry)
         kind = self.threads if is_thread else self.starts
         for mark in marks:
             kind.add(mark)

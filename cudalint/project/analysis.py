@@ -102,7 +102,6 @@ class Basis:
 # A repair is tried out by the entries that show what it is to repair, and by so many others that reach it: one in what
 # half of a project runs would else be paid for with half of a run.
 MOST_OTHERS = 8
-MOST_OTHERS_OF_NOTE = 2
 
 
 @at_work
@@ -207,15 +206,15 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
 def _left_out(basis: Basis, again: set[Entry], changed: set[str], about: Finding) -> set[Entry]:
     """The entries of other modules that reach a change beyond the most that are run again, those with findings last.
 
-    A note works as it stands, and what is offered for it is never safe: entries that do not show it prove little.
+    A note works as it stands, and what is offered for it is never safe: the cheapest entry that shows it will do.
     """
     showing = basis.entries.get(about, frozenset())
-    is_note = about.severity is Severity.NOTE
-    near = set() if is_note else changed | {owner for owner, _ in showing}
+    if about.severity is Severity.NOTE:
+        return again - set(sorted(showing, key=lambda entry: (len(basis.entered[entry]), entry))[:1])
+    near = changed | {owner for owner, _ in showing}
     telling = frozenset(chain.from_iterable(basis.entries.values()))
     others = (entry for entry in again - showing if entry[0] not in near)
-    most = MOST_OTHERS_OF_NOTE if is_note else MOST_OTHERS
-    return set(sorted(others, key=lambda entry: (entry not in telling, entry))[most:])
+    return set(sorted(others, key=lambda entry: (entry not in telling, entry))[MOST_OTHERS:])
 
 
 def _completed(new: Basis | None, old: Basis, changed: set[str], about: Finding) -> Basis | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.stored import placed
@@ -37,19 +37,22 @@ _ROOTS: tuple[frozenset[Kind], ...] = (
 _ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
 
 
+Way = tuple[Assumption, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class _Judged:
+    """What a rule says of an outcome. It comes about in each of ``ways``: where all that one of them assumes is so."""
+
     rule: Rule
     severity: Severity
     outcome: Outcome
-
-    def resting_on(self, assumed: Iterable[Assumption]) -> _Judged:
-        """The same, with what all paths assume that show it."""
-        return replace(self, outcome=replace(self.outcome, assumptions=tuple(assumed)))
+    ways: tuple[Way, ...] = ()
 
 
-# A condition with more parts is not read.
+# A condition with more parts is not read, and of more that lead to the same the others are only mentioned.
 MOST_ASSUMPTIONS = 2
+MOST_WAYS = 2
 LONGEST_EXPRESSION = 60
 
 
@@ -58,11 +61,8 @@ def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding
     rules = registry()
     best: dict[tuple[str, Site], _Judged] = {}
     whens: dict[tuple[tuple[str, Site], Severity], set[str | None]] = {}
-    assumed: dict[tuple[Kind, Site], list[Assumption]] = {}
+    ways: dict[tuple[tuple[str, Site], Severity], set[Way]] = {}
     for outcome in _root_causes(outcomes):
-        # It rests on what is assumed wherever it shows.
-        common = assumed.setdefault((outcome.kind, outcome.anchor), list(outcome.assumptions))
-        common[:] = [assumption for assumption in common if assumption in outcome.assumptions]
         for rule in rules.values():
             if outcome.kind not in rule.outcomes:
                 continue
@@ -72,21 +72,40 @@ def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding
             judged = _Judged(rule, severity, outcome)
             key = (rule.code, outcome.anchor)
             whens.setdefault((key, severity), set()).add(outcome.condition)
+            ways.setdefault((key, severity), set()).add(outcome.assumptions)
             known = best.get(key)
             if known is None or _better(judged, known):
                 best[key] = judged
-    kept = _quiet_siblings({key: _whenever(one, whens[key, one.severity]) for key, one in best.items()})
-    kept = [j.resting_on(assumed[j.outcome.kind, j.outcome.anchor][:MOST_ASSUMPTIONS]) for j in kept]
-    places = _spans_of(files, [j.outcome for j in kept])
+    for key, one in best.items():
+        same = key, one.severity
+        best[key] = replace(_whenever(one, whens[same]), ways=_weakest(one.outcome.assumptions, ways[same]))
+    kept = _quiet_siblings(best)
+    places = _spans_of(files, kept)
     return {_finding(files, j, places): j.outcome for j in kept if j.outcome.anchor in places}
 
 
-def _condition(files: FileProgram, outcome: Outcome, places: Mapping[Site, Span]) -> str | None:
+def _weakest(shown: Way, ways: Iterable[Way]) -> tuple[Way, ...]:
+    """The ways in which something comes about, without those that assume more than another: the one shown first."""
+    given = sorted(ways, key=lambda way: (way != shown, len(way), [repr(assumption) for assumption in way]))
+    kept: dict[frozenset[Assumption], Way] = {}
+    for way in given:
+        kept.setdefault(frozenset(way), way)
+    return tuple(way for held, way in kept.items() if not any(other < held for other in kept))
+
+
+def _condition(files: FileProgram, judged: _Judged, places: Mapping[Site, Span]) -> str | None:
     """When it is true: by the versions of Python that decide on it, and by what its paths assume."""
-    said = [_assumption(files, outcome, found, places) for found in outcome.assumptions]
-    assumed = " and ".join(dict.fromkeys(words for words in said if words is not None))
-    parts = (outcome.condition, f"if {assumed}" if assumed else None)
-    return ", ".join(part for part in parts if part is not None) or None
+    said = [_way(files, judged.outcome, way, places) for way in judged.ways[:MOST_WAYS]]
+    ways = [] if None in said else list(dict.fromkeys(f"if {words}" for words in said))
+    others = "among other cases" if ways and len(judged.ways) > MOST_WAYS else None
+    parts = (judged.outcome.condition, ", or ".join(ways), others)
+    return ", ".join(part for part in parts if part) or None
+
+
+def _way(files: FileProgram, outcome: Outcome, way: Way, places: Mapping[Site, Span]) -> str | None:
+    """What a way assumes, in words; None where that is nothing, or cannot be said."""
+    said = [_assumption(files, outcome, found, places) for found in way[:MOST_ASSUMPTIONS]]
+    return " and ".join(dict.fromkeys(words for words in said if words is not None)) or None
 
 
 def _assumption(files: FileProgram, outcome: Outcome, found: Assumption, places: Mapping[Site, Span]) -> str | None:
@@ -197,15 +216,17 @@ _GUESSES = frozenset({Kind.BARRIER_BEFORE_DEVICE, Kind.BARRIER_GUESSES})
 _AFTER_GROUP = frozenset({Kind.COLLECTIVE_BEFORE_DEVICE, Kind.RANK_WITHOUT_DEVICE, Kind.BARRIER_BEFORE_DEVICE})
 
 
-def _spans_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Site, Span]:
-    return places_of(files, (site for outcome in outcomes for site in _sites(outcome)))
+def _spans_of(files: FileProgram, judged: Iterable[_Judged]) -> dict[Site, Span]:
+    return places_of(files, (site for one in judged for site in _sites(one)))
 
 
-def _sites(outcome: Outcome) -> Iterator[Site]:
+def _sites(judged: _Judged) -> Iterator[Site]:
+    outcome = judged.outcome
     yield outcome.anchor
     for segment in (outcome.cause, outcome.launch, outcome.effect):
         yield from (step.site for step in _shown(segment))
-    yield from (found.subject for found in outcome.assumptions if isinstance(found.subject, Site))
+    assumed = chain.from_iterable(way[:MOST_ASSUMPTIONS] for way in judged.ways[:MOST_WAYS])
+    yield from (found.subject for found in assumed if isinstance(found.subject, Site))
 
 
 def places_of(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:
@@ -247,7 +268,7 @@ def _finding(files: FileProgram, judged: _Judged, places: dict[Site, Span]) -> F
         span=span,
         trace=trace,
         outcome=outcome.how,
-        condition=_condition(files, outcome, places),
+        condition=_condition(files, judged, places),
         noqa_rows=(span.start.row, span.end.row),
         caught=outcome.caught,
     )

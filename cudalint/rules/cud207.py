@@ -7,7 +7,10 @@ Reports the use of a GPU by its number, in torch or CuPy,
 
 - where the program has set `CUDA_VISIBLE_DEVICES` before, in time, and leaves fewer;
 - where ranks that see one GPU each, by their number, name it by that number, too;
-- as a warning, where the number is one that the variable lists: `int(os.environ["CUDA_VISIBLE_DEVICES"].split(",")[0])`.
+- as a warning, where the number is one that the variable lists: `int(os.environ["CUDA_VISIBLE_DEVICES"].split(",")[0])`,
+  or that `ray.get_gpu_ids()` gives;
+- as a warning, any GPU in a task or an actor that asks ray for none (`num_gpus`): before 2.56, ray sets the variable to
+  `""` there.
 
 ## Why it is bad
 The variable renumbers: the GPUs that it names are 0, 1, 2 for the process, in that order, whatever the system and
@@ -74,11 +77,13 @@ None is offered: whether the variable or the number is meant, only its author kn
 - `os.environ.setdefault`: whoever starts the program may have named others.
 - The variable was set too late, which has no effect (CUD202).
 - It is set for processes that are started afterwards, and this one does not use a GPU that it leaves out.
+- A task of ray asks first whether there is a GPU, or the program sets `RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES`.
 - TensorFlow and JAX, which count their devices themselves.
 
 ## References
 - [NVIDIA: CUDA environment
   variables](https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables)
+- [ray#62492](https://github.com/ray-project/ray/pull/62492)
 - [pytorch#5872](https://github.com/pytorch/pytorch/issues/5872)
 """
 

@@ -145,6 +145,9 @@ def verify_program(
         return _nothing(err, f"nothing is known of the program: {_LOST}")
     if trial.seen.end == "time" and trial.showed_nothing:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
+    if trial.seen.end == "stopped" and trial.showed_nothing:
+        why = f"a signal has stopped the program, and nobody let it go on for {programs.LONGEST_STOP:.0f} s"
+        return _nothing(err, f"{why}: what had been seen is shown")
     if trial.went_on_unseen:
         return _nothing(err, "the program went on in the background and was ended: what had been seen is shown")
     if trial.was_replaced:

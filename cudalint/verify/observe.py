@@ -22,6 +22,11 @@ _FRAME = re.compile(r"\s*@\s+0x")
 # A line of a traceback and the source that it shows, which may spell the message of an exception that was not raised.
 _SOURCE = re.compile(r"^(?P<margin>.*?)File \"[^\"\n]+\", line \d+.*\n(?P=margin)  .*\n?", re.MULTILINE)
 _LONGEST_MESSAGE = 240
+# How a program hangs that is not ended by its limit.
+_HANGS = {
+    "rest": "hang (all its processes waited)",
+    "stopped": "hang (a signal has stopped it, and all its processes waited)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Observation:
     def summary(self) -> str:
         """How it ended, for people."""
         if self.outcome is Outcome.HANG:
-            return "hang (all its processes waited)" if self.end == "rest" else f"hang ({self.end} limit)"
+            return _HANGS.get(self.end, f"hang ({self.end} limit)")
         if self.code is None:
             return f"broken off ({self.end})"
         if self.outcome is Outcome.CRASH:
@@ -99,7 +104,7 @@ def _outcome(run: Run) -> Outcome:
         if run.code:
             return Outcome.CRASH
         return Outcome.CHILD_DEATH if run.deaths else Outcome.OK
-    return Outcome.HANG if run.end in ("time", "rest") else Outcome.CRASH
+    return Outcome.HANG if run.end in ("time", *_HANGS) else Outcome.CRASH
 
 
 def _last_exception(stderr: str) -> tuple[str, str]:

@@ -38,6 +38,8 @@ _OF_NO_RUN = UNREADABLE | {UNUSED}
 # What is seen of a launch may be meant otherwise: a reading of the devices themselves counts more.
 _SUPPOSED = frozenset({Kind.VISIBLE_DEVICES, Kind.GROUP, Kind.VALUE, Kind.CONTEXTS})
 # What a fresh process says of a function that its main module does not have.
+# So many seconds may pass until somebody lets a program go on that a signal has stopped.
+LONGEST_STOP = 60.0
 _MISSING = re.compile(r"Can't get attribute '(\w+)' on <module '__m|module '__m\w+' has no attribute '(\w+)'")
 _SPEAKS_OF_GPUS = re.compile(r"cuda|gpu|nccl|pinned?\b", re.IGNORECASE)
 
@@ -253,7 +255,8 @@ def try_out(
     with how.turn:
         findings, silenced = _findings(program, where)
     wanted = {rows(span) for finding in findings for span in (*places(finding), *effects(finding))}
-    limits = Limits(seconds=seconds, echo=not how.quiet, input=not how.quiet, census=True, rest=how.rest)
+    shown = not how.quiet
+    limits = Limits(seconds, echo=shown, input=shown, census=True, rest=how.rest, stopped=LONGEST_STOP)
     plan: notebooks.Plan | None = None
     if notebooks.is_notebook(program.path):
         plan = _planned(program.path, replaces_links=footing is not None)

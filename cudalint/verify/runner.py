@@ -60,7 +60,8 @@ class Limits:
     """How far a program may go: seconds, bytes kept of each output, bytes of memory, seconds for its orphans.
 
     ``echo`` passes its output on as it comes, ``input`` what comes in here, unless that is a terminal; ``census`` looks
-    who its processes are. ``rest`` ends it once none of its processes has used a processor for so many seconds.
+    who its processes are. ``rest`` ends it once none of its processes has used a processor for so many seconds, and
+    ``stopped`` where, besides, a signal has stopped one of them: who is looked at in one of these ways.
     ``shared`` is a folder that it uses with others: who ends it after this process was killed removes that as well.
     """
 
@@ -72,6 +73,7 @@ class Limits:
     input: bool = False
     census: bool = False
     rest: float | None = None
+    stopped: float | None = None
     shared: str | None = None
 
 
@@ -79,7 +81,7 @@ class Limits:
 class Run:
     """What came of a program.
 
-    ``end`` is ended, time, rest, memory, cancelled or lost (the supervisor itself was killed, or told to end).
+    ``end`` is ended, time, rest, stopped, memory, cancelled or lost (the supervisor itself was killed, or told to end).
     ``deaths`` are the processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it
     shows nothing.
     ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``rested``

@@ -24,6 +24,7 @@ PARENT_DIED = signal.SIGHUP  # nobody else sends it: there is no terminal
 CHUNK = 1 << 20
 F_SETPIPE_SZ = 1031
 FALLOC_FL_KEEP_SIZE = 1
+STOPPED = b"T"  # by a signal, and not by a debugger
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -139,24 +140,31 @@ class Program:
                 return True
             self.deaths[pid] = -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
-    def take_census(self) -> float:
+    def take_census(self) -> "tuple[float, bool]":
         """Remember who is there, by command line, and for how long it has done nothing; who is there for less than a
-        moment is missed. Gives for how long nobody has done anything."""
-        now = time.monotonic()
+        moment is missed. Gives for how long nobody has done anything, and whether a signal has stopped somebody."""
+        now, stopped = time.monotonic(), False
         rests: list[float] = []
         for pid in descendants():
             words = command_line(pid)
             if words:
                 self.seen[pid] = words
                 rest = self.rest.setdefault(pid, Rest(now))
-                rest.look(now, *activity(pid))
+                used, state = activity(pid)
+                rest.look(now, used, state == b"R")
+                stopped = stopped or state == STOPPED
                 rests.append(rest.until - rest.since)
-        return min(rests, default=0.0)
+        return min(rests, default=0.0), stopped
 
     def run(
-        self, seconds: "float | None", memory: "int | None", census: bool = False, rest: "float | None" = None
+        self,
+        seconds: "float | None",
+        memory: "int | None",
+        census: bool = False,
+        rest: "float | None" = None,
+        stopped: "float | None" = None,
     ) -> str:
-        """Let it run to its end or a limit, and say which: ended, time, rest, memory or cancelled."""
+        """Let it run to its end or a limit, and say which: ended, time, rest, stopped, memory or cancelled."""
         self.until = self.began + (seconds or float("inf"))
         look, count = self.began + 1.0, self.began
         while True:
@@ -165,7 +173,9 @@ class Program:
             now = time.monotonic()
             if (census or rest is not None) and now > count:
                 count = now + (0.1 if census else 0.5)
-                rested = self.take_census()
+                rested, is_stopped = self.take_census()
+                if is_stopped and stopped is not None and rested >= stopped:
+                    return "stopped"
                 if rest is not None and rested >= rest:
                     return "rest"
             if self.pid in self.deaths:
@@ -256,14 +266,14 @@ def resident(pid: int) -> int:
         return 0
 
 
-def activity(pid: int) -> "tuple[float, bool]":
-    """The processor time of a process and its threads, and whether it runs, or would if a processor were free."""
+def activity(pid: int) -> "tuple[float, bytes]":
+    """The processor time of a process and its threads, and its state: ``R`` runs, or would if a processor were free."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             fields = stat.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS, fields[0] == b"R"
+        return (int(fields[11]) + int(fields[12])) / TICKS, fields[0]
     except (OSError, IndexError):
-        return 0.0, False
+        return 0.0, b""
 
 
 def is_tracker(pid: int) -> bool:
@@ -335,7 +345,7 @@ def main() -> None:
     held = reserve(folder, 4 * limits["output"])
     program = Program(command, limits["output"], told)
     program.echo = limits["echo"]
-    end = program.run(limits["seconds"], limits["memory"], limits["census"], limits["rest"])
+    end = program.run(limits["seconds"], limits["memory"], limits["census"], limits["rest"], limits["stopped"])
     seconds = time.monotonic() - program.began
     left_behind = program.linger(limits["linger"]) if end == "ended" else []
     survivors = program.sweep(20.0)

@@ -83,7 +83,7 @@ def _around(choice: Broken, plan: Plan) -> Lines:
     lines = [*plan.create, *block(f"with {plan.opener}:", plan.use)] if plan.opener else [*plan.create, *plan.use]
     lines += [] if plan.opener else plan.close
     for kind in choice.kinds:
-        lines = block(kind.around, lines) if kind.around else lines
+        lines = [*kind.lead, *block(kind.around, lines)] if kind.around else lines
     return lines
 
 

@@ -68,9 +68,9 @@ def judge_broken(choice: Broken, seed: int, repairing: Callable[[Files], Repair]
 
 
 def run_files(files: Files, quiet: float = QUIET) -> Observed:
-    """Run a program of one or several files on paper."""
+    """Run a program of one or several files on paper, where workers are forked unless the program says otherwise."""
     with _folder(files) as folder:
-        return observe(Path(folder) / PROGRAM, quiet)
+        return observe(Path(folder) / PROGRAM, quiet, "fork")
 
 
 def _folder(files: Files) -> tempfile.TemporaryDirectory[str]:

@@ -16,11 +16,11 @@ class State:
     """One kind of state.
 
     ``top`` stands in the program, ``settings`` in a second file that everything may import. ``around`` is a `with`
-    statement around the launch, ``finish`` comes after it. ``marks`` begin the lines that the kind itself prints.
-    ``once``: every read moves it on, so that the tasks of one process and of two differ in any case. ``loader``:
-    whether it means something in a loader's worker, which torch seeds and limits to one thread. ``provable``: nothing
-    is inherited, and so plainly that a repair has to be safe. ``handed``: the same of a process that is spawned, which
-    has it from its parent; loky reuses its workers.
+    statement around the launch, or what ``lead`` begins right before it; ``finish`` comes after it. ``marks`` begin
+    the lines that the kind itself prints. ``once``: every read moves it on, so that the tasks of one process and of two
+    differ in any case. ``loader``: whether it means something in a loader's worker, which torch seeds and limits to one
+    thread. ``provable``: nothing is inherited, and so plainly that a repair has to be safe. ``handed``: the same of a
+    process that is spawned, which has it from its parent; loky reuses its workers.
     """
 
     set: tuple[str, ...] = ()
@@ -29,6 +29,7 @@ class State:
     imports: tuple[str, ...] = ()
     top: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
+    lead: tuple[str, ...] = ()
     around: str = ""
     finish: tuple[str, ...] = ()
     marks: tuple[str, ...] = ()

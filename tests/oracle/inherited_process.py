@@ -26,6 +26,51 @@ PROCESS = {
     ),
     "name_of_a_class": State(read="str(Named)", words=(_ITSELF,), top=("class Named:", "    pass")),
     "module_of_a_class": State(read="Homely.__module__", words=(_ITSELF,), top=("class Homely:", "    pass")),
+    "handled_error": State(
+        (),
+        "sys.exc_info()[0] is None",
+        ("exception that is handled",),
+        (_SYS,),
+        lead=("try:", "    raise LookupError"),
+        around="except LookupError:",
+    ),
+    "handled_error_as_context": State(
+        (),
+        "repr(failed().__context__)",
+        ("exception that is handled",),
+        lead=("try:", "    raise LookupError"),
+        around="except LookupError:",
+        top=(
+            "def failed():",
+            "    try:",
+            '        raise KeyError("here")',
+            "    except KeyError as error:",
+            "        return error",
+        ),
+    ),
+    "time_zone": State(
+        ('os.environ["TZ"] = "Asia/Tokyo"',),
+        'time.strftime("%H", time.localtime(0))',
+        ("TZ",),
+        ("import os", "import time"),
+    ),
+    "checks_left_out": State(
+        ('os.environ["PYTHONOPTIMIZE"] = "1"',),
+        "checks()",
+        ("PYTHONOPTIMIZE",),
+        ("import os",),
+        top=(
+            "def checks():",
+            "    try:",
+            "        assert not True",
+            "    except AssertionError:",
+            "        return True",
+            "    return False",
+        ),
+    ),
+    "mapped_memory": State(
+        ("MAPPED[0] = 7",), "MAPPED[0]", ("MAPPED",), ("import mmap",), top=("MAPPED = mmap.mmap(-1, 16)",)
+    ),
     "decimal_precision": State(
         ("decimal.getcontext().prec = 5",),
         "decimal.Decimal(1) / 3",

@@ -84,6 +84,35 @@ CLASSES = {
 }
 
 OBJECTS = {
+    "name_deleted": State(
+        ("global GONE", "del GONE"),
+        "is_gone()",
+        ("GONE",),
+        top=(
+            "GONE = 3",
+            "",
+            "",
+            "def is_gone():",
+            "    try:",
+            "        return GONE",
+            "    except NameError:",
+            "        return None",
+        ),
+    ),
+    "instances_alive": State(
+        ("kept = Living()",),
+        "len(ALIVE)",
+        ("ALIVE",),
+        ("import weakref",),
+        top=(
+            "ALIVE = weakref.WeakSet()",
+            "",
+            "",
+            "class Living:",
+            "    def __init__(self):",
+            "        ALIVE.add(self)",
+        ),
+    ),
     "options_object": State(
         ("OPTIONS.depth = 3",),
         "OPTIONS.depth",

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,8 +23,10 @@ T = TypeVar("T")
 LIMIT = 60.0  # also on a busy machine: who hangs is noticed by stillness
 QUIET = 1.0  # this long without work in any process is a hang: no program of the grammar waits for time
 QUIET_LOADER = 2.6  # a loader gives its workers two seconds to end
-# No program here fills a GPU, so that nothing depends on who comes first; and what is said is said of this Python.
-QUICK = {"PAPER_SLOWNESS": "0.1", "PAPER_START_METHOD": ""}
+# No program here fills a GPU, so that nothing depends on who comes first.
+QUICK = {"PAPER_SLOWNESS": "0.1"}
+# What is said is said of this Python, whatever it starts processes by.
+OF_THIS_PYTHON = ""
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,12 @@ def each(judge_one: Callable[[int], T], seeds: Iterable[int], jobs: int) -> Iter
         yield from pool.map(judge_one, seeds)
 
 
-def observe(program: Path, quiet: float) -> Observed:
-    """Run a program on paper; stillness of some seconds is a hang."""
-    return watched(program, quiet, on_paper)
+def observe(program: Path, quiet: float, default: str = OF_THIS_PYTHON) -> Observed:
+    """Run a program on paper, with this as its default start method; stillness of some seconds is a hang."""
+    return watched(program, quiet, partial(on_paper, default=default))
 
 
-def on_paper(program: Path) -> Observed:
+def on_paper(program: Path, default: str = OF_THIS_PYTHON) -> Observed:
     """Run a program on a paper machine with one GPU."""
     paths = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
-    return run(program, gpus=1, limit=LIMIT, env=QUICK | paths)
+    return run(program, gpus=1, limit=LIMIT, env=QUICK | paths | {"PAPER_START_METHOD": default})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import file_questions, gpu_memory, questions
+from cudalint.machine import exceptions, file_questions, gpu_memory, questions
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
@@ -42,7 +42,10 @@ def stop(machine: Machine, call: Call) -> Results:
 
     A handler that ends its process as a failure lets what it handles go on to whoever waits for the process.
     """
-    raised = Raised(None, (call.text("kind", "SystemExit"),))
+    name = call.text("kind", "SystemExit")
+    given = None if call.open else list(call.args)
+    value = exceptions.made(f"builtins.{name}", given, call.site, call.state) if call.frame.tries else None
+    raised = Raised(None, (name,), value=value or ())
     if call.frame.handling and not call.frame.handling[-1].harmless and _is_failure(call.get("status") or ()):
         handled = call.frame.handling[-1]
         raised = replace(raised, outcome=handled.outcome, launch=handled.launch)

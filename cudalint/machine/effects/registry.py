@@ -15,6 +15,7 @@ from cudalint.machine.effects.concurrency import (
     joblib,
     lazy_tasks,
     managers,
+    own_children,
     pools,
     process_identity,
     processes,
@@ -33,6 +34,7 @@ from cudalint.machine.effects.frameworks import (
     keras,
     library_objects,
     lightning,
+    remote_tasks,
     sessions,
     spacy,
 )
@@ -74,7 +76,9 @@ from cudalint.machine.effects.stdlib import (
     lookups,
     mocks,
     pickles,
+    raised,
     records,
+    regexes,
     settings,
     signals,
     texts,
@@ -122,6 +126,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "subclasses": records.subclasses,
     "weak": callables.weak,
     "held": callables.held,
+    "held.called": callables.called_through,
     "chain": iteration.chain,
     "groups": iteration.groups,
     "future.callback": results.done_callback,
@@ -159,7 +164,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "consume": iteration.consume,
     "next": iteration.next_,
     "iter": iteration.iter_,
+    "regex.item": regexes.item,
     "getattr": attributes.getattr_,
+    "getattr.plain": attributes.plain_attribute,
     "copy": copies.copy,
     "copy.deep": copies.deepcopy,
     "lookup": attributes.lookup,
@@ -262,6 +269,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "object.new": records.blank,
     "type.call": records.construct,
     "cache": callables.cached,
+    "cache.clear": callables.forgotten,
     "managed": callables.managed,
     "mock": mocks.mock,
     "mock.call": mocks.called,
@@ -297,6 +305,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "django.request": django.request,
     "server.register": handlers.register,
     "server.request": gunicorn.server_request,
+    "server.started": gunicorn.server_started,
     "server.import": gunicorn.import_application,
     "socket.answer": sockets.answer,
     "socket.function": sockets.function,
@@ -350,6 +359,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "suppress": exit_stacks.suppress,
     "stack.enter": exit_stacks.enter_context,
     "stack.callback": exit_stacks.callback,
+    "stack.pop_all": exit_stacks.pop_all,
     "stack.leave": exit_stacks.leave,
     "closing": exit_stacks.closing,
     "closing.leave": exit_stacks.closing_leave,
@@ -385,6 +395,11 @@ EFFECTS: dict[str, LibraryEffect] = {
     "backward": queries.backward,
     "spawn": spawn.spawn,
     "spawn.join": spawn.ranks_join,
+    "remote": remote_tasks.remote,
+    "remote.decorator": remote_tasks.decorated,
+    "remote.gpus": remote_tasks.given_gpus,
+    "remote.options": remote_tasks.options,
+    "remote.start": remote_tasks.start,
     "isolated": isolated.isolating,
     "isolated.decorator": isolated.decorated,
     "isolated.call": isolated.isolated,
@@ -459,6 +474,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "collective.object": ranks.object_collective,
     "barrier": ranks.barrier,
     "environ.preset": environment.environ_preset,
+    "environ.worker": environment.worker_visible,
     "environ.settings": environment.environ_settings,
     "accelerator": accelerators.accelerator,
     "accelerator.prepare": accelerators.prepare,
@@ -543,7 +559,8 @@ class LibraryEffects:
         if not call.path.endswith(".__init__"):
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
-        return [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        results = [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        return own_children.started(machine, call, results) if "children" in call.spec else results
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
         """A library function, or a method of a library value, that no model names."""
@@ -554,6 +571,8 @@ class LibraryEffects:
             return [(call.state, read)]
         current.guess(machine, call.state, call.path, call.site)
         known = computed.computed(machine, call)
+        known = raised.made(machine, call) if known is None else known
+        known = regexes.asked(machine, call) if known is None else known
         if known is not None:
             return known
         if call.receiver is None:

@@ -76,6 +76,8 @@ class Besides(Settings):
         self._filled: set[Hashable] = set()
         # Where threads take from channels, which are run before those have something to take.
         self._listened: dict[Hashable, Site] = {}
+        # What threads do beside the program, which may go on while workers do so too.
+        self._by_threads: dict[Public, Site] = {}
         # Whether what runs only adds something to what it changes; shared numbers that are rounded.
         self._adds = False
         self._rounded: set[Site] = set()
@@ -96,6 +98,12 @@ class Besides(Settings):
                 deeds.public.setdefault(done, site)
                 if process.has_sent:
                     deeds.later.setdefault(done, site)
+        if process.in_thread and not self._is_worker(state):
+            self._by_threads.setdefault(done, site)
+        elif self._is_worker(state) and not self._deeds[-1].launch.parent.process.in_thread:
+            for other in self._by_threads:
+                if other.where == where:
+                    self._meets(other.act, act, where, site)
         if process.siblings != 1 and self._is_started(state) and not done.by_one:
             self._meets(act, act, where, site)
         for beside in process.beside:
@@ -122,22 +130,29 @@ class Besides(Settings):
         """A worker uses a file whose name all its siblings know, or a parent one that its worker may use meanwhile."""
         if not self._deeds and not state.process.beside:
             return
-        traits = self.library.traits
         if self.starts_program(path):
             self._commands_beside(site, state)
-        changes, reads = traits.of(path, "changes-file"), traits.has(path, "reads-file")
-        if changes is None and not reads and not traits.has(path, "opens-file"):
+        changes, act = self.library.traits.of(path, "changes-file"), self._act_on_file(path, args, kwargs)
+        if act is None:
             return
-        act = Act.SETS
-        if changes is None:
-            mode = constant(kwargs.get("mode", args[1] if len(args) > 1 else const("r")))
-            act = Act.READS if reads or (isinstance(mode, str) and not set(mode) & set("wxa+")) else Act.SETS
         place = 0 if changes is None else changes.place or 0
         named = (receiver,) if receiver is not None else args[place] if place < len(args) else ()
         if known(named):
             self._does(act, named, site, state)
         elif any(_is_shared_by_some(atom) for atom in named):
             self._does(act, site, site, state)
+
+    def _act_on_file(self, path: str, args: list[Value], kwargs: dict[str, Value]) -> Act | None:
+        """What a call does with a file that it is told of; None where it is told of none."""
+        traits = self.library.traits
+        if traits.of(path, "changes-file") is not None:
+            return Act.SETS
+        if traits.has(path, "reads-file"):
+            return Act.READS
+        if not traits.has(path, "opens-file"):
+            return None
+        mode = constant(kwargs.get("mode", args[1] if len(args) > 1 else const("r")))
+        return Act.READS if isinstance(mode, str) and not set(mode) & set("wxa+") else Act.SETS
 
     def _commands_beside(self, site: Site, state: State) -> None:
         """Another program may look at what workers write meanwhile."""
@@ -151,6 +166,7 @@ class Besides(Settings):
         self._changes_file(path, call.receiver, call.args, call.kwargs, call.site, state)
         self._uses_shared(path, call)
         self._looks_at_all(path, call.args, call.site, state)
+        self._awaits_threads(path, state)
         if path.endswith(".Value") and call.args and _kind(call.args[0]) in _ROUNDED:
             self._rounded.add(call.site)
         outer, self._ended = self._ended, []
@@ -172,6 +188,7 @@ class Besides(Settings):
         receiver = atom.receiver if isinstance(atom, Bound) else None
         self._changes_file(path, receiver, given.args, given.kwargs, given.site, given.state)
         self._looks_at_all(path, given.args, given.site, given.state)
+        self._awaits_threads(path, given.state)
         if isinstance(receiver, Ref) and _is_of_all(given.state.get(receiver)):
             self._meets_polls(path, receiver, given.args, given.kwargs, given.site, given.state)
         results = super()._foreign(path, atom, given)
@@ -181,6 +198,10 @@ class Besides(Settings):
             if self.library.traits.has(path, "waits-for-child"):
                 self._hears(after, ends=True)
         return results
+
+    def _awaits_threads(self, path: str, state: State) -> None:
+        if not state.process.in_thread and self.library.traits.has(path, "awaits"):
+            self._by_threads.clear()
 
     def _sends(self, path: str, state: State) -> None:
         if self.library.traits.has(path, "lets-go") and not state.process.has_sent:
@@ -326,6 +347,7 @@ class Besides(Settings):
 
     def begins_process(self, launch: Beginning) -> None:
         """A process is about to start, afresh or forked."""
+        super().begins_process(launch)
         self._deeds.append(Deeds(launch))
 
     def ends_process(self) -> None:
@@ -379,6 +401,8 @@ class Besides(Settings):
     def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``manager.__exit__()``: an executor waits for its workers, and a pool ends them."""
         states = super().leave(manager, state, frame, site)
+        if not state.process.in_thread and any(isinstance(atom, Ref) for atom in manager):
+            self._by_threads.clear()
         for after in states if state.process.beside else ():
             self._let_go(_addresses((manager,)), after)
         return states

@@ -87,7 +87,7 @@ class Calls(Iteration):
                 if isinstance(sym, tuple) and len(sym) == 3 and sym[1] == ".":
                     self._reflects(f"?.{sym[2]}", site, state)
                     if _WRITING.search(f".{sym[2]}") is not None:
-                        self._writes_array(state)
+                        self._writes_array(state, (Unknown(sym[0]),))
                 is_value = effect is not None and effect.gives == "value"
                 if is_value and follows(sym) and _all_known(given):
                     return [(state, unknown("follows", sym, *given.args))]
@@ -136,7 +136,7 @@ class Calls(Iteration):
             return
         given = tuple(atom for atom in atoms if atom is not None)
         if any(isinstance(atom, Tensor) for atom in visited(given, state)):
-            self._writes_array(state)
+            self._writes_array(state, given)
 
     def _wraps(self, given: Given, results: Results) -> None:
         """What a library makes of something that ends with its process ends with it, too."""

@@ -13,7 +13,7 @@ from cudalint.machine.interpreter import Setting
 from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Tensor, Unknown, Value
 
 # Integers that Python keeps one of each: the largest of them.
 _LARGEST_KEPT = 256
@@ -21,6 +21,8 @@ _LARGEST_KEPT = 256
 _OF_CONTAINERS = frozenset({"in", "not in", "==", "!="})
 # What an error has of a worker: its traceback, as text.
 _OF_ERRORS = frozenset({"__cause__", "__context__"})
+# Libraries whose arrays and tables may hold any object.
+_OF_ARRAYS = ("numpy.", "pandas.")
 # Files in which the system tells about processes.
 _OF_PROCESSES = ("/proc", "/dev/fd")
 
@@ -32,6 +34,8 @@ class Identity(Descriptors):
         super().__init__(setting)
         # Where the program looks for a function of its own: loky sends them by value, and each is a new one.
         self._functions_compared: dict[Doubt, None] = {}
+        # Whether some array was made of objects of the main module, which it does not show.
+        self._packed = False
 
     def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
         """Two values are compared: what is sent to a fresh process is a copy there, however little it can change."""
@@ -77,20 +81,29 @@ class Identity(Descriptors):
 
     def _tells_names(self, path: str, values: Iterable[Value], site: Site, state: State) -> None:
         values = tuple(values)
+        if path.startswith(_OF_ARRAYS) and not self._packed:
+            given = (atom for value in values for atom in visited(value, state))
+            self._packed = any(isinstance(atom, Ref) and self._is_of_main(atom, state) for atom in given)
         if any(_looks_at_processes(atom) for value in values for atom in value):
             self._asked.setdefault(Doubt(Why.NAME, "", site))
-        if not self.library.traits.has(path, "writes-names") or not self._is_started(state):
+        writes = self.library.traits.of(path, "writes-names")
+        if writes is None or not self._is_started(state):
             return
         if path == "shelve.open" and self._own_classes(state):
             self._is_called(shown(path), site, state, by_value=True)
-        # What is written comes first, where to comes after it.
-        if any(self._is_of_main(atom, state) for value in values[:1] for atom in visited(value, state)):
+        # What is written comes first, where to comes after it; or the other way round, and several things.
+        written = values[:1] if writes.place is None else values[writes.place :]
+        if any(self._is_of_main(atom, state) for value in written for atom in visited(value, state)):
             self._is_called(shown(path), site, state, by_value=True)
 
     def _is_of_main(self, atom: Atom, state: State) -> bool:
         """Whether the main module defines something, or its class; of what is not shown that may be."""
         found = state.get(atom) if isinstance(atom, Ref) else None
         match atom, found:
+            case Tensor(framework="numpy"), _:
+                return self._packed
+            case Unknown(sym=("call", _, _, _, str(path), *_)), _ if path.startswith(_OF_ARRAYS):
+                return self._packed
             case Unknown(), _:
                 return bool(self._own_classes(state))
             case _, Instance(cls=cls):

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import LibraryObject
-from cudalint.machine.inheritance.beside import Besides
+from cudalint.machine.inheritance.handing import Handing
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import Act, State
 from cudalint.machine.trace import Site
@@ -20,7 +20,7 @@ _BY_PARENT = ("memory", "parent")
 _VIEWING = ("numpy.", "torch.", "builtins.memoryview", "ctypes.")
 
 
-class Memories(Besides):
+class Memories(Handing):
     """A machine that notes who sets shared memory, and who looks at it meanwhile."""
 
     def __init__(self, setting: Setting) -> None:

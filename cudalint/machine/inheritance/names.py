@@ -169,6 +169,8 @@ class Names(Submodules):
 
     def _shows_error(self, name: str, site: Site, state: State) -> None:
         """A traceback is shown, of a process or, where it starts some, of one of its workers."""
+        if self._begin_in_handlers and not self._is_started(state):
+            self._asked.setdefault(Doubt(Why.HANDLES, "", site))
         if not self._has_own_errors(state):
             return
         self._is_called(name, site, state)

@@ -97,9 +97,13 @@ class Statements(Calls):
         for handler, current in zip(node.handlers, caught, strict=True):
             if handler.name is not None:
                 self.bind(handler.name, unknown("exception", frame.module), current, frame)
-            handled = self.block(handler.body, [current], frame)
+            handled = self._may_handle(handler, current, frame)
             after.extend(self.block(node.final, handled, frame) if node.final else handled)
         return merge(after)
+
+    def _may_handle(self, handler: ir.Handler, state: State, frame: Frame) -> list[State]:
+        """The body of a handler, for something that nothing is seen to raise."""
+        return self.block(handler.body, [state], frame)
 
     def _with_items(self, node: ir.With, position: int, state: State, frame: Frame) -> list[State]:
         if position == len(node.items):

@@ -177,8 +177,8 @@ class Stores(ProcessEffects):
                     if isinstance(made, Ref):
                         self._keyed.setdefault(made.address, set()).add(atom.address)
 
-    def _writes_array(self, state: State) -> None:
-        """A process changes an array in place."""
+    def _writes_array(self, state: State, of: Iterable[Atom] = ()) -> None:
+        """A process changes an array in place: one of these, where it is shown which."""
         self._moment += 1
         self._wrote[state.process.identity] = self._moment
         for watch in self._reading(state):
@@ -188,7 +188,7 @@ class Stores(ProcessEffects):
         found = state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(atom, Tensor | Unknown):
             # What a library gave may be a view of an array.
-            self._writes_array(state)
+            self._writes_array(state, (atom,))
         match atom, found:
             case Ref(address=address), Sequence() | Dict():
                 lossy = isinstance(found, Sequence) and method == "__delitem__"
@@ -216,7 +216,7 @@ class Stores(ProcessEffects):
         """``x op= y``, which changes lists, sets and objects in place."""
         made = super()._augmented(node, left, right, state)
         if any(isinstance(atom, Tensor) or _is_given(atom) for atom in left):
-            self._writes_array(state)
+            self._writes_array(state, left)
         site = Site("", node.ordinal)
         filled = any(isinstance(a, Ref) and isinstance(state.get(a), Sequence | Dict) for a in right)
         for atom in left:

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Scope
 from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.handling import Handling
 from cudalint.machine.inheritance.ledger import Watch
-from cudalint.machine.inheritance.statements import Statements
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Lib, Ref, Value, constant
 
 
-class Submodules(Statements):
+class Submodules(Handling):
     """A machine that notes which submodules a worker finds only because its parent imported them."""
 
     def __init__(self, setting: Setting) -> None:

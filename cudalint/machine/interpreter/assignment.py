@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import absent, collecting, mappings, operators, questions
+from cudalint.machine import absent, collecting, mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
@@ -50,7 +50,6 @@ from cudalint.machine.values import (
 )
 
 # Operators that change a set in place.
-_OF_SETS = frozenset({"|", "&", "-", "^"})
 
 
 @room
@@ -99,9 +98,11 @@ class Assignment(Core):
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
             state.store(atom, operators.extend(found, self.elements(right, state)))
             return left
-        if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in _OF_SETS:
-            held = union([*self.elements(left, state), *self.elements(right, state)])
-            state.store(atom, Sequence("set", None, held))
+        if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in sets.OPERATORS:
+            two = only(right)
+            given = sets.values_of(state.get(two)) if isinstance(two, Ref) else None
+            made = sets.combined(node.op, found, [given], state)
+            state.store(atom, replace(made, open=made.open or self.grows_on(atom)))
             return left
         second = state.get(two) if isinstance(two := only(right), Ref) else None
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):
@@ -208,11 +209,12 @@ class Assignment(Core):
         self, owner: Value, attr: str, value: Value, state: State, frame: Frame, site: Site
     ) -> list[State]:
         """``owner.attr = value``."""
+        plainly, self.plainly = self.plainly, False
         for atom in owner:
             setter = self._setter_of(atom, attr, state)
             if setter is not None and len(owner) == 1:
                 return [s for s, _ in self.call_value(setter, [owner, value], {}, state, frame, site)]
-            kept = self._keeps_attributes(atom, state) if len(owner) == 1 else None
+            kept = self._keeps_attributes(atom, state) if len(owner) == 1 and not plainly else None
             if kept is not None:
                 args = [owner, const(attr), value]
                 return [s for s, _ in self.call_value((kept,), args, {}, state, frame, site)]
@@ -247,11 +249,14 @@ class Assignment(Core):
         state.store(REPLACED, Scope({**before, path: value}, None, "", "library"))
 
     def _keeps_attributes(self, atom: Atom, state: State) -> Atom | None:
-        """What a class below dict does with attributes that are set, if it says so."""
+        """What a class does with attributes that are set, if it says so; with a base of a library that may do more."""
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(found, Instance) or mappings.dict_of(atom, state) is None:
+        if not isinstance(found, Instance):
             return None
-        return self.user_method(found, "__setattr__", state)
+        method = self.user_method(found, "__setattr__", state)
+        if method is None or mappings.dict_of(atom, state) is not None:
+            return method
+        return method if all(isinstance(entry, Class) for entry in self.mro(found.cls, state)) else None
 
     def _library_setter(self, ref: Ref, attr: str, value: Value, state: State, frame: Frame, site: Site) -> Call | None:
         """What the model of a type says that setting any attribute of a library's object does."""

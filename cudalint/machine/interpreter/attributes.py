@@ -71,6 +71,7 @@ _OF_MEMBERS = _NAMES_OF_MEMBERS | {"value", "_value_"}
 # An attribute that is not there.
 _LACKING = Raised(None, ("AttributeError",))
 # What functools.partialmethod makes, until it is asked of an object.
+_METHOD_BY_TYPE = "functools.singledispatchmethod"
 _PARTIAL_METHOD = Lib("functools.partialmethod.__call__")
 # Methods that are class methods without saying so.
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
@@ -126,6 +127,10 @@ class Attributes(Core):
                 return [(state, (atom,))]
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
+            case Const(value=bytes() | int() | float() as held) if hasattr(held, name):
+                own = getattr(held, name)
+                called: Value = (Bound(Lib(f"builtins.{type(held).__name__}.{name}"), atom),)
+                return [(state, called if callable(own) else const(own))]
             case Bound(function=Lib(path=path), receiver=receiver):
                 return [(state, (self._bound_of_library(f"{path}.{name}", receiver),))]
             case Bound(receiver=receiver) if name == "__self__":
@@ -187,6 +192,8 @@ class Attributes(Core):
             return [(state, (Lib("builtins.object.__new__"),))]
         if name == "__init_subclass__" and not libraries:
             return [(state, (Lib("builtins.object.__init_subclass__"),))]
+        if name in ("__getattribute__", "__setattr__") and not libraries:
+            return [(state, (Bound(Lib(f"builtins.object.{name}"), receiver),))]
         if name == "__call__" and not is_class and isinstance(receiver, Ref) and isinstance(state.get(receiver), Class):
             return [(state, (Bound(Lib("builtins.type.__call__"), receiver),))]
         return [(state, (Bound(Lib(libraries[0]), receiver),) if libraries else unknown("super", name))]
@@ -291,6 +298,8 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
+            case Closure(cache=Ref()) if name == "cache_clear":
+                return [(state, (Bound(Lib("functools.cache.cache_clear"), ref),))]
             case Closure() if name in (own := attributes_of_function(found, state)):
                 return [(state, own[name])]
             case Closure() if name == "__qualname__":
@@ -332,6 +341,12 @@ class Attributes(Core):
     def _instance_attribute(
         self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
     ) -> Results:
+        plainly, self.plainly = self.plainly, False
+        cls = state.get(instance.cls)
+        if isinstance(cls, Class) and cls.asks_first and not plainly:
+            asked = self.user_method(instance, "__getattribute__", state)
+            if asked is not None:
+                return self.call_value((Bound(asked, ref),), [const(name)], {}, state, frame, site)
         shared = mappings.attributes_of(instance, state)
         given = state.get(shared) if shared is not None else None
         if isinstance(given, Dict) and name in given.items:
@@ -398,6 +413,8 @@ class Attributes(Core):
             return [(state, (Partial(function, ((receiver,), *args), atom.kwargs),))]
         if isinstance(atom, Partial) and atom.function == (ISOLATED,):
             return [(state, (replace(atom, args=(*atom.args, (receiver,))),))]
+        if isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == _METHOD_BY_TYPE:
+            return [(state, (Partial((atom,), ((receiver,),), ()),))]
         if not isinstance(atom, Ref) or not isinstance(found, Closure) or found.kind == "staticmethod":
             return [(state, value)]
         if found.kind == "classmethod":
@@ -489,6 +506,16 @@ class Attributes(Core):
                     return None if base is None else f"{base}.{method}"
         return None
 
+    def _item_of_class(self, cls: Ref, key: Value, state: State, frame: Frame, site: Site) -> Results | None:
+        """``Class[key]`` as its metaclass says, or the class itself; None where neither does."""
+        method = self.metaclass_method(cls, "__getitem__", state)
+        if method is None:
+            method = only(self._class_attribute(cls, "__class_getitem__", state) or ())
+        if method is None:
+            return None
+        bound: Value = (Bound(method.function if isinstance(method, Bound) else method, cls),)
+        return self.call_value(bound, [key], {}, state, frame, site)
+
     def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """``value[key]``."""
         results: Results = []
@@ -545,6 +572,9 @@ class Attributes(Core):
                 if not member and isinstance(constant(key), str) and enums.is_whole(found, state):
                     return self.fail(state, frame, Raised(None, ("KeyError", "LookupError")))
                 return [(state, member or unknown("member", site))]
+            made = self._item_of_class(atom, key, state, frame, site) if isinstance(found, Class) else None
+            if made is not None:
+                return made
             if isinstance(found, Class | Closure):
                 return [(state, (atom,))]
         text = part_of_text(atom, key) if isinstance(atom, Const) else None

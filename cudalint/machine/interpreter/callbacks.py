@@ -61,6 +61,8 @@ class Callbacks(Core):
         for value in values:
             for given in value if not only_looks else ():
                 self._goes_through(given, state, frame, site)
+                if function is not None:
+                    _fill(given, state)
             for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
                 if found is None or found.function.is_generator:
@@ -276,3 +278,13 @@ def _counted(body: Iterable[ir.Stmt]) -> frozenset[str]:
             names.add(statement.target.attr)
         names |= _counted(inner_statements(statement))
     return frozenset(names)
+
+
+def _fill(given: Atom, state: State) -> None:
+    """An empty container that nobody knows what is given to is mostly given there to be filled."""
+    found = state.get(given) if isinstance(given, Ref) else None
+    match found:
+        case Sequence(kind="list" | "set", items=(), open=False) if isinstance(given, Ref):
+            state.store(given, replace(found, items=None, element=unknown("filled", given)))
+        case Dict(items=items, exact=True, view=None) if isinstance(given, Ref) and not items:
+            state.store(given, replace(found, exact=False))

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, mappings
+from cudalint.machine import enums, exceptions, mappings
 from cudalint.machine.classes import Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
@@ -53,6 +53,7 @@ class Classes(Core):
         for last in after:
             meta = self._metaclass(node, last, frame)
             made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, (), is_dataclass, meta=meta)
+            made = replace(made, asks_first=_asks_first(made, last))
             if is_dataclass or is_protocol(made):
                 made = replace(made, fields=tuple(self._fields(node.body, scope, last)))
             ref = last.new(("classobj", frame.module, node.ordinal), made)
@@ -220,10 +221,13 @@ class Classes(Core):
             attributes = _record_attributes(fields, given)
             attributes.update(self._from_environment(ref, fields, given, state))
         origin = self.chain(state, site, f"makes a {cls.name}")
+        order = self.mro(ref, state)
+        if exceptions.is_below(order) and not given.is_open and exceptions.ARGS not in attributes:
+            attributes[exceptions.ARGS] = exceptions.row(given.args, site, state)
+            attributes[exceptions.CAUSE] = NONE
         instance = state.new(("new", site, cls.qualname), Instance(ref, attributes, site, origin))
         made = state.get(instance)
         assert isinstance(made, Instance)
-        order = self.mro(ref, state)
         content = mappings.empty(order)
         if content is not None:
             held = state.new(("content", site, cls.qualname), content)
@@ -396,6 +400,14 @@ class Classes(Core):
             return None
         names = [name for name, _ in self.record_fields(instance.cls, state)]
         return tuple(instance.attributes.get(name, unknown("field", name)) for name in names)
+
+
+def _asks_first(made: Class, state: State) -> bool:
+    """Whether a class, or one that it derives from, has a ``__getattribute__``."""
+    scope = state.get(made.scope)
+    bases = [state.get(atom) if isinstance(atom := only(base), Ref) else None for base in made.bases]
+    own = isinstance(scope, Scope) and "__getattribute__" in scope.variables
+    return own or any(isinstance(base, Class) and base.asks_first for base in bases)
 
 
 def _record_attributes(fields: list[tuple[str, Value | None]], given: Given) -> dict[str, Value]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import mappings, questions
+from cudalint.machine import counting, mappings, questions
 from cudalint.machine.assumptions import asking
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
@@ -83,7 +83,8 @@ class Conditions(Core):
         for atom in value:
             if isinstance(atom, Unknown | Rank):
                 sym = questions.truth_of(atom) if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
-                verdicts.add(state.fact(sym))
+                known = counting.truth(atom.sym) if isinstance(atom, Unknown) else None
+                verdicts.add(state.fact(sym) if known is None else known)
             elif isinstance(atom, Bound) and atom.may_be_data:
                 # An attribute of a library's object, such as what a shared value holds.
                 sym = ("value", atom)

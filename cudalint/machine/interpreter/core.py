@@ -146,6 +146,10 @@ class Core(Hooks, ABC):
         self._active: list[tuple[str, int]] = []
         # How many statements and expressions are running, each within the one before it.
         self._nested = 0
+        # The bodies of context managers that have yielded.
+        self.yielding: list[Frame] = []
+        # Whether an attribute is asked for, or set, as ``object`` does it, whatever its class says.
+        self.plainly = False
         # The classes that are being made by their metaclass.
         self._making: list[Ref] = []
         # The calls that are running, with their arguments.
@@ -586,6 +590,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def shown(self, values: list[Value], names: tuple[str, ...], state: State, frame: Frame, site: Site) -> list[State]:
         """The paths on which instances have said what they look like as texts."""
+
+    @abstractmethod
+    def as_text(self, value: Value, conversion: str, spec: Value, state: State, frame: Frame, site: Site) -> Results:
+        """What a value looks like in a text, by a conversion and a format."""
 
     @abstractmethod
     def earlier(

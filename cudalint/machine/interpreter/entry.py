@@ -6,10 +6,11 @@ from collections.abc import Container, Hashable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions
+from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions, sayable
+from cudalint.machine.covering import needed
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
-from cudalint.machine.questions import Either, Fact, are_of_several_ranks, asks_for_an_option
+from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -202,9 +203,28 @@ class EntryRecord:
         # What is seen to be received too late its owner did not wait for, whatever it waited for.
         lost = {o.anchor for o in given if o.kind is Kind.PRODUCER_ENDS and o.cause}
         given = [o for o in given if o.kind is not Kind.CUDA_ACROSS or o.anchor not in lost]
-        return [self._final(outcome, modelled) for outcome in given]
+        return self._with_assumptions([self._final(outcome) for outcome in given], modelled)
 
-    def _final(self, outcome: Outcome, modelled: Container[str]) -> Outcome:
+    def _with_assumptions(self, outcomes: list[Outcome], modelled: Container[str]) -> list[Outcome]:
+        """The outcomes, each with what has to be so for it to come about."""
+        ways: dict[Hashable, dict[Facts, None]] = {}
+        for outcome in outcomes:
+            ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, modelled)))
+        return [self._assuming(one, list(ways[_shown_as(one)]), modelled) for one in outcomes]
+
+    def _ways(self, outcome: Outcome, modelled: Container[str]) -> list[Facts]:
+        """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
+        ways = [sayable(self._optional(outcome.facts), self.asked, modelled)]
+        for choice in self._open(outcome):
+            ways = [(*way, fact) for way in ways for fact in (choice.one, choice.other)]
+        return ways
+
+    def _assuming(self, outcome: Outcome, ways: list[Facts], modelled: Container[str]) -> Outcome:
+        facts = self._optional(outcome.facts)
+        said = assumptions(needed(sayable(facts, self.asked, modelled), ways), facts, self.asked, modelled)
+        return replace(outcome, assumptions=(*said, *alternatives(self._open(outcome), modelled)))
+
+    def _final(self, outcome: Outcome) -> Outcome:
         """An outcome as all paths together show it."""
         doubt = self._doubt(outcome)
         return replace(
@@ -212,10 +232,6 @@ class EntryRecord:
             certain=doubt is None,
             doubt=doubt,
             outlived=outcome.within in self.outlived,
-            assumptions=(
-                *assumptions(self._optional(outcome.facts), self.asked, modelled),
-                *alternatives(self._open(outcome), modelled),
-            ),
         )
 
     def _weighed(self, outcome: Outcome) -> Outcome:
@@ -263,9 +279,9 @@ class EntryRecord:
     def _is_required(self, fact: Fact) -> bool:
         """Whether the program refuses to run with the other answer: then its user need not hear of it."""
         question, answer = fact
-        if self.cut is not None or not any((question, not answer) in facts for facts in self.refused):
+        if self.cut is not None or not any(_asks_and_allows(facts, question, not answer) for facts in self.refused):
             return False
-        return all(fact in facts for facts in self.completed)
+        return all(answered(facts, question) is answer for facts in self.completed)
 
     def _has_its_device(self, outcome: Outcome) -> bool:
         """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
@@ -296,3 +312,17 @@ class EntryRecord:
             if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):
                 return True
         return False
+
+
+def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
+    """Whether a path asked what a question is about, and this may have been the answer."""
+    subject, _ = read(question)
+    return any(read(known)[0] == subject for known, _ in facts) and answered(facts, question) is not (not answer)
+
+
+def _shown_as(outcome: Outcome) -> Hashable:
+    """What outcomes have in common that are the same to a reader, whatever led there."""
+    return (
+        (outcome.kind, outcome.anchor, outcome.how, outcome.condition, outcome.certain, outcome.doubt),
+        (outcome.caught, outcome.outlived, outcome.benign, outcome.in_test),
+    )

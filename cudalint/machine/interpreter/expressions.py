@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import operators
+from cudalint.machine import counting, formats, operators, sets
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
@@ -34,8 +34,7 @@ from cudalint.machine.values import (
     unknown,
 )
 
-# By these an instance says how it stands in a text.
-_AS_TEXT = ("__format__", "__str__", "__repr__")
+_NO_FORMAT = const("")
 # By these it has attributes that nobody set.
 _MAKE_NAMES = ("__getattr__", "__getattribute__")
 
@@ -50,8 +49,14 @@ class Expressions(Core):
         for node in nodes:
             following: list[tuple[State, list[Value]]] = []
             for current, values in results:
-                for after, value in self.eval(node, current, frame):
-                    following.append((after, [*values, value]))
+                evaluated = self.eval(node, current, frame)
+                if len(evaluated) == 1:
+                    # A table has very many items, and its list is not to be copied for each.
+                    after, value = evaluated[0]
+                    values.append(value)
+                    following.append((after, values))
+                    continue
+                following.extend((after, [*values, value]) for after, value in evaluated)
             results = following if len(following) <= MOST_RESULTS else merge_rows(following)
         return results
 
@@ -223,8 +228,15 @@ class Expressions(Core):
                 if asked is not None:
                     results.append((after, asked if node.op == "in" else operators.negate(asked)))
                     continue
+            if (of_both := _compare_containers(node.op, left, right, after)) is not None:
+                results.append((after, const(of_both)))
+                continue
             if node.op in ("==", "!=") and (same := _hold_the_same(left, right, after)) is not None:
                 results.append((after, const(same == (node.op == "=="))))
+                continue
+            counted = counting.compared(node.op, only(left), only(right))
+            if counted is not None:
+                results.append((after, const(counted)))
                 continue
             of_version = self._compare_version(node.op, left, right, after)
             if of_version is not None:
@@ -288,8 +300,11 @@ class Expressions(Core):
         if isinstance(first, Sequence) and op == "+" and isinstance(second, Sequence):
             made = operators.concatenate(first, second)
             return (state.new(("concat", frame.module, ordinal), made),)
-        if op == "%" and isinstance(second, Sequence) and second.items is not None:
-            return operators.formatted(constant(left), second.items, ("bin", frame.module, ordinal))
+        if op == "%" and isinstance(text := constant(left), str):
+            return formats.by_percent(text, _for_places(right, second), ("bin", frame.module, ordinal))
+        if op in sets.OPERATORS and isinstance(first, Sequence) and isinstance(second, Sequence):
+            made = sets.combined(op, first, [sets.values_of(second)], state)
+            return (state.new(("set", frame.module, ordinal), made),)
         if isinstance(first, Sequence) and op == "*":
             made = operators.repeat(first, right)
             return (state.new(("repeat", frame.module, ordinal), made),)
@@ -305,8 +320,8 @@ class Expressions(Core):
         results: Results = []
         for after, value in self.eval(node.value, state, frame):
             found = constant(value)
-            if node.op == "-" and isinstance(found, int | float) and not isinstance(found, bool):
-                results.append((after, const(-found)))
+            if isinstance(found, int) or (isinstance(found, float) and node.op != "~"):
+                results.append((after, const(-found if node.op == "-" else +found if node.op == "+" else ~int(found))))
             elif (tensor := _tensor_of(value)) is not None:
                 site = Site(frame.module, node.ordinal)
                 results.extend(self._tensor_data(tensor, "arithmetic", after, frame, site))
@@ -325,8 +340,13 @@ class Expressions(Core):
                     self.spreads(value, Site(frame.module, item.ordinal), after)
                 spread = [value] if not isinstance(item, ir.Star) else self.exact_items(value, after)
                 loose.extend(spread if spread is not None else self.elements(value, after))
-                items = None if items is None or spread is None else [*items, *spread]
+                if items is not None and spread is not None:
+                    items.extend(spread)
+                else:
+                    items = None
             exact = None if items is None else tuple(items)
+            if exact is not None and node.kind == "set":
+                exact = sets.distinct(exact, after)
             made = Sequence(node.kind, exact, () if exact is not None else union(loose))
             results.append((after, (after.new(("display", frame.module, node.ordinal), made),)))
         return results
@@ -350,11 +370,11 @@ class Expressions(Core):
         results: Results = []
         parts = [e for key, value in node.items for e in ((key, value) if key is not None else (value,))]
         for after, values in self.eval_all(parts, state, frame):
-            queue = list(values)
+            queue = iter(values)
             made = Dict({})
             for key, _ in node.items:
                 if key is None:
-                    spread = queue.pop(0)
+                    spread = next(queue)
                     self.spreads(spread, Site(frame.module, node.ordinal), after)
                     atom = only(spread)
                     found = after.get(atom) if isinstance(atom, Ref) else None
@@ -363,18 +383,37 @@ class Expressions(Core):
                     else:
                         made = operators.overlaid(made, spread, ("spread", frame.module, node.ordinal))
                     continue
-                made = operators.with_key(made, as_key(queue.pop(0), after), queue.pop(0))
+                name, value = as_key(next(queue), after), next(queue)
+                if made.last is None and (wanted := constant(name)) is not ...:
+                    # No other has seen this dict, and a table is not to be copied for each of its keys.
+                    made.items[wanted] = value
+                else:
+                    made = operators.with_key(made, name, value)
             results.append((after, (after.new(("dict", frame.module, node.ordinal), made),)))
         return results
 
     def _joined(self, node: ir.Joined, state: State, frame: Frame) -> Results:
         results: Results = []
-        for after, values in self.eval_all(node.parts, state, frame):
+        places = [part if isinstance(part, ir.Formatted) else ir.Formatted(0, part, "", None) for part in node.parts]
+        parts = [e for place in places for e in (place.value, place.format) if e is not None]
+        for after, values in self.eval_all(parts, state, frame):
             site = Site(frame.module, node.ordinal)
-            self.shows(values, site, after)
-            said = operators.joined(values, ("joined", frame.module, node.ordinal))
-            results.extend((last, said) for last in self.shown(values, _AS_TEXT, after, frame, site))
+            rest = iter(values)
+            rows = [(place.conversion, next(rest), next(rest) if place.format else _NO_FORMAT) for place in places]
+            self.shows([value for _, value, _ in rows], site, after)
+            results.extend(self._in_text(rows, after, frame, site))
         return results
+
+    def _in_text(self, rows: list[tuple[str, Value, Value]], state: State, frame: Frame, site: Site) -> Results:
+        """The text that values make, each with its conversion and its format."""
+        paths: list[tuple[State, list[Value]]] = [(state, [])]
+        for conversion, value, spec in rows:
+            paths = [
+                (after, [*said, text])
+                for current, said in paths
+                for after, text in self.as_text(value, conversion, spec, current, frame, site)
+            ]
+        return [(after, operators.joined(said, ("joined", site.module, site.ordinal))) for after, said in paths]
 
     def _walrus(self, node: ir.Walrus, state: State, frame: Frame) -> Results:
         results = self.eval(node.value, state, frame)
@@ -410,6 +449,14 @@ class Expressions(Core):
         return results
 
 
+def _for_places(right: Value, held: Object | None) -> tuple[Value, ...] | dict[Hashable, Value]:
+    """What stands right of the operator % for the places of a text: several values, those under names, or one."""
+    if isinstance(held, Dict) and held.exact:
+        return held.items
+    is_row = isinstance(held, Sequence) and held.kind == "tuple" and held.items is not None and not held.open
+    return held.items if is_row and isinstance(held, Sequence) and held.items is not None else (right,)
+
+
 def _is_zero(value: Value) -> bool:
     number = constant(value)
     return isinstance(number, int | float) and number == 0
@@ -428,6 +475,22 @@ def _hold_the_same(left: Value, right: Value, state: State) -> bool | None:
     if not isinstance(one, Ref) or not isinstance(two, Ref):
         return None
     return operators.hold_the_same(state.get(one), state.get(two))
+
+
+def _compare_containers(op: str, left: Value, right: Value, state: State) -> bool | None:
+    """What is known of a comparison of two sets or views, or of the order of two lists or tuples."""
+    one, two = only(left), only(right)
+    if not isinstance(one, Ref) or not isinstance(two, Ref):
+        return None
+    first, second = state.get(one), state.get(two)
+    if not isinstance(first, Sequence) or not isinstance(second, Sequence):
+        return None
+    held = sets.values_of(first), sets.values_of(second)
+    if sets.is_like_set(one, first) and sets.is_like_set(two, second):
+        return sets.compared(op, *held, state)
+    if first.kind != second.kind or first.kind not in ("list", "tuple") or op not in ("<", "<=", ">", ">="):
+        return None
+    return None if held[0] is None or held[1] is None else sets.in_order(op, held[0], held[1], state)
 
 
 def _asks_which(link: ir.Expr, value: Value) -> bool:

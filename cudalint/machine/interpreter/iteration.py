@@ -8,8 +8,9 @@ from itertools import zip_longest
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine import enums, file_questions, mappings, questions, turns
+from cudalint.machine import counting, enums, file_questions, mappings, questions, sets, turns
 from cudalint.machine.assumptions import Facts
+from cudalint.machine.counting import Held
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -101,7 +102,11 @@ class Iteration(Core):
         told = state.facts
         some = self._stand_for_more(iterable, state)
         self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, few, state) else set())
-        begun, waiting, i = self.steps, list(rounds), 0
+        exact = self.exact_items(iterable, state)
+        is_more = exact is None or len(exact) > len(few)
+        begun, waiting, i, returned = self.steps, list(rounds), 0, len(frame.returns)
+        before: Held = {}
+        held: Held = {}
         while waiting:
             if i and len(rounds) > len(few) and (len(states) > 1 or self.steps - begun > i * MOST_OF_ROUND):
                 waiting = [union(waiting)]
@@ -121,6 +126,12 @@ class Iteration(Core):
             frame.breaks = []
             if not states:
                 break
+            if not waiting and i < MOST_TURNS and some and self._tries_on(node, states, left, returned, frame):
+                waiting = [_one_more(value, i, few)]
+            if is_more:
+                before, held = held, counting.held(frame.scope, states)
+        if i > 1 and (exact is None or len(exact) > i):
+            counting.count_on(states, before, held, Site(frame.module, node.ordinal), True)
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if some:
@@ -129,6 +140,14 @@ class Iteration(Core):
         for current in (*states, *left):
             current.second_round = was_second
         return self.joined([*states, *left])
+
+    def _tries_on(
+        self, node: ir.For | ir.While, states: list[State], left: list[State], returned: int, frame: Frame
+    ) -> bool:
+        """Whether a loop is written to be left from within, and goes round and round in one way until it is."""
+        if len(states) != 1 or left or len(frame.returns) > returned:
+            return False
+        return _has_try(node.body) and (_breaks(node.body) or _returns(node.body))
 
     def _runs_beside(self, states: list[State]) -> None:
         """A loop without an end, in a thread: the one that started it goes on beside it."""
@@ -155,10 +174,13 @@ class Iteration(Core):
         was_second = state.second_round
         states = [state]
         decided = not isinstance(node.test, ir.Const)
+        endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         returned = len(frame.returns)
         self.before_loops.append(_lists_of(frame, state))
+        before: Held = {}
+        held: Held = {}
         for i in range(MOST_TURNS):
-            if i >= ROUNDS and not decided:
+            if i >= ROUNDS and not decided and not (endless and self._tries_on(node, states, left, returned, frame)):
                 break
             entering: list[State] = []
             for current in states:
@@ -176,9 +198,10 @@ class Iteration(Core):
             frame.continues = []
             left.extend(frame.breaks)
             frame.breaks = []
+            before, held = held, counting.held(frame.scope, states)
+        counting.count_on(states, before, held, Site(frame.module, node.ordinal), not decided)
         self.before_loops.pop()
         frame.breaks, frame.continues = outer_breaks, outer_continues
-        endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         if endless:
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
             # One within a generator waits where it yields, for as long as nobody asks for more.
@@ -514,7 +537,8 @@ class Iteration(Core):
                 continue
             kind = "iterator" if node.kind == "generator" else node.kind
             listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= MOST_ALTERNATIVES)
-            made = Sequence(kind, tuple(produced) if listed else None, union(produced), open=not exact)
+            items = sets.distinct(produced, after) if kind == "set" else tuple(produced)
+            made = Sequence(kind, items if listed else None, union(produced), open=not exact)
             results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
         return results
 
@@ -545,8 +569,9 @@ class Iteration(Core):
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
             for after, rounds in self.iterate(iterable, current, frame, site, _most_rounds(node)):
-                exact = exact and known is not None and len(known) == len(rounds)
-                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys)
+                is_whole = known is not None and len(known) == len(rounds)
+                exact = exact and is_whole
+                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys, not is_whole)
                 exact = exact and sure
                 done.extend(ended)
         return self.joined(done), exact and len(node.generators) == 1
@@ -560,8 +585,12 @@ class Iteration(Core):
         frame: Frame,
         produced: list[Value],
         keys: list[Value],
+        is_more: bool,
     ) -> tuple[list[State], bool]:
-        """The rounds of one ``for``, and whether it is known which elements its tests let through."""
+        """The rounds of one ``for``, and whether it is known which elements its tests let through.
+
+        ``is_more``: there are others than these.
+        """
         clause = node.generators[depth]
         told_apart = _told_apart(rounds) if clause.tests else rounds
         states, sure = [state], len(told_apart) == len(rounds)
@@ -589,6 +618,12 @@ class Iteration(Core):
             states = self.joined(following) or states
         for current in states:
             current.second_round = was_second
+        if is_more and len(rounds) > 1 and isinstance(clause.target, ir.Name):
+            # What is made in the comprehension, and called later, finds the last one.
+            site, name = Site(frame.module, node.ordinal), clause.target.id
+            last = counting.after_more(rounds[-2], rounds[-1], name, site)
+            for current in states if last != rounds[-1] else ():
+                current.set_variable(frame.scope, name, last)
         return states, sure
 
     def _yield(self, node: ir.Yield, state: State, frame: Frame) -> Results:
@@ -630,7 +665,9 @@ class Iteration(Core):
         frame.entered.add(node.ordinal)
         before = state.stack
         state.stack = frame.outside
+        self.yielding.append(frame)
         after = body(state, value)
+        self.yielding.pop()
         for current in after:
             current.stack = before
         return [(current, NONE) for current in after]
@@ -727,19 +764,31 @@ def _breaks(body: Iterable[ir.Stmt]) -> bool:
     )
 
 
+def _has_try(body: Iterable[ir.Stmt]) -> bool:
+    return any(isinstance(s, ir.Try) or _has_try(inner_statements(s)) for s in body)
+
+
+def _one_more(value: Value, turn: int, few: list[Value]) -> Value:
+    """What one more round of a loop has: the next number, where it counts, and else what stands for more."""
+    numbers = [integer(each) for each in few]
+    return const(turn) if numbers == list(range(len(few))) else value
+
+
 def _returns(body: Iterable[ir.Stmt]) -> bool:
     """Whether the body of a loop leaves its function somewhere."""
     return any(isinstance(s, ir.Return) or _returns(inner_statements(s)) for s in body)
 
 
 def _lists_of(frame: Frame, state: State) -> set[Hashable]:
-    """The lists that variables of a function stand for, and those that its objects have."""
+    """The lists that variables of a function stand for, and those that its objects and dicts have."""
     scope = state.get(frame.scope)
     held = scope.variables.values() if isinstance(scope, Scope) else ()
     found: set[Hashable] = set()
     for atom in (a for value in held for a in value if isinstance(a, Ref)):
         thing = state.get(atom)
-        parts = thing.attributes.values() if isinstance(thing, Instance) else ((atom,),)
+        parts: Iterable[Value] = thing.attributes.values() if isinstance(thing, Instance) else ((atom,),)
+        if isinstance(thing, Dict):
+            parts = (*parts, *thing.items.values())
         found |= {a.address for value in parts for a in value if isinstance(a, Ref)}
     return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine import operators
+from cudalint.machine import exceptions, formats, operators
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter.core import Core
@@ -88,16 +88,23 @@ class Operations(Core):
         for value in values:
             following: list[State] = []
             for current in states:
-                takes = names[0] == "__format__" and self._has_format(value, current)
-                said = self.special(value, names, [unknown("format", site)] if takes else [], current, frame, site)
+                said = self.special(value, names, [], current, frame, site)
                 following.extend([current] if said is None else [after for after, _ in said])
             states = following
         return states
 
-    def _has_format(self, value: Value, state: State) -> bool:
-        atom = only(value)
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        return isinstance(found, Instance) and self.user_method(found, "__format__", state) is not None
+    def as_text(self, value: Value, conversion: str, spec: Value, state: State, frame: Frame, site: Site) -> Results:
+        """What a value looks like in a text, by a conversion (``"r"``, ``"s"``, none) and a format."""
+        said = None if conversion else self.special(value, ("__format__",), [spec], state, frame, site)
+        if said is not None:
+            return said
+        names = ("__repr__",) if conversion in ("a", "r") else ("__str__", "__repr__")
+        made = self.special(value, names, [], state, frame, site)
+        if made is None and conversion in ("", "s") and (own := exceptions.text(value, state)) is not None:
+            made = [(state, own)]
+        if made is None:
+            return [(state, formats.written(value, conversion, spec, site))]
+        return [(after, formats.written(text, "", spec, site)) for after, text in made]
 
 
 def _answered(results: Results, site: Site) -> Results:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
+from cudalint.machine import exceptions
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import (
     EXPECTED,
@@ -42,6 +43,7 @@ from cudalint.machine.values import (
 )
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
+_EXITS = ("__exit__", "__aexit__")
 # Several exceptions as one: handlers take their part of them.
 _GROUPS = frozenset({"ExceptionGroup", "BaseExceptionGroup"})
 
@@ -95,7 +97,7 @@ class Unwinding(Core):
 
     def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
         if handler.name is not None:
-            self.bind(handler.name, unknown("exception", frame.module), state, frame)
+            self.bind(handler.name, self._caught(raised, handler, state, frame), state, frame)
         frame.handling.append(raised)
         before, left = len(frame.raises), _exits(frame)
         outside, returned = state.stack, len(frame.returns)
@@ -115,6 +117,15 @@ class Unwinding(Core):
         elif after or _exits(frame) > left:
             self._outlives(raised)
         return after
+
+    def _caught(self, raised: Raised, handler: ir.Handler, state: State, frame: Frame) -> Value:
+        """The exception that a handler is for, as far as it is known; nobody knows what failures with CUDA say."""
+        is_plain = raised.outcome is None and raised.launch is None and not raised.hidden and raised.names
+        if raised.value or not is_plain:
+            return raised.value or unknown("exception", frame.module)
+        site = Site(frame.module, handler.body[0].ordinal)
+        made = exceptions.made(f"builtins.{raised.names[0]}", None, site, state)
+        return unknown("exception", frame.module) if made is None else made
 
     def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
         """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""
@@ -138,7 +149,8 @@ class Unwinding(Core):
             return raised
         alike: dict[Hashable, tuple[Raised, list[State]]] = {}
         for state, exception in raised:
-            key = (id(exception.outcome), exception.names, exception.launch, exception.missing, exception.hidden)
+            kind = (id(exception.outcome), exception.names, exception.launch, exception.missing, exception.hidden)
+            key = (*kind, exception.value)
             alike.setdefault(key, (exception, []))[1].append(state)
         return [(state, exception) for exception, states in alike.values() for state in self.joined(states)]
 
@@ -167,6 +179,8 @@ class Unwinding(Core):
                     yield _order_of(path)
                 case Ref():
                     found = state.get(atom)
+                    if isinstance(found, LibraryObject) and (own := exceptions.names(atom, state)):
+                        yield own
                     cls = found.cls if isinstance(found, Instance) else atom
                     if isinstance(state.get(cls), Class):
                         yield [name for entry in self.mro(cls, state) for name in _order_of(entry)]
@@ -200,15 +214,19 @@ class Unwinding(Core):
             if isinstance(found, LibraryObject) and (SUPPRESSED in found.fields or EXPECTED in found.fields):
                 result.extend(self._suppressing(node, position, found, current, frame))
                 continue
-            returned, raised = len(frame.returns), len(frame.raises)
+            returned = len(frame.returns)
+            swallows = self._may_swallow(found, current)
+            outer, frame.raises = frame.raises, [] if swallows else frame.raises
+            frame.tries += swallows
             inner = [
                 s
                 for after, value in self.enter(manager, current, frame, site)
                 for s in self._with_body(node, position, after, value, frame)
             ]
-            if self._may_swallow(found, current):
-                for _, exception in frame.raises[raised:]:
-                    self._outlives(exception)
+            frame.tries -= swallows
+            raised, frame.raises = frame.raises, outer
+            for leaving, exception in self._joined_raises(raised) if swallows else ():
+                result.extend(self._left_by_exception(exception, manager, leaving, frame, site))
             result.extend(s for c in self.joined(inner) for s in self.leave(manager, c, frame, site))
             for i in range(returned, len(frame.returns)):
                 after, value = frame.returns[i]
@@ -216,6 +234,43 @@ class Unwinding(Core):
                 if left:
                     frame.returns[i] = (left[0], value)
         return self.joined(result)
+
+    def _left_by_exception(self, raised: Raised, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """The paths that go on behind a ``with`` statement whose body raised, as its manager says."""
+        self._outlives(raised)
+        if raised.outcome is not None or raised.launch is not None or raised.missing is not None or raised.hidden:
+            frame.raises.append((state, raised))
+            return []
+        args = self._told_of(raised, state, site)
+        found = state.get(atom) if isinstance(atom := only(manager), Ref) else None
+        if not isinstance(found, Instance):
+            return [state]
+        methods = [method for name in _EXITS if (method := self.user_method(found, name, state)) is not None]
+        if not methods:
+            return [state]
+        swallowed: list[State] = []
+        for after, answer in self.call_value((methods[0],), [manager, *args], {}, state, frame, site):
+            verdict, _ = self.truth(answer, after)
+            swallowed += [] if verdict is False else [after.clone() if verdict is None else after]
+            if verdict is not True and frame.tries:
+                frame.raises.append((after, raised))
+            elif verdict is not True:
+                self.record.refused.append(after.facts)
+        return swallowed
+
+    def _told_of(self, raised: Raised, state: State, site: Site) -> list[Value]:
+        """What ``__exit__`` is told of an exception: its class, the exception itself and where it comes from."""
+        path = f"builtins.{raised.names[0]}" if raised.names else ""
+        value = raised.value or exceptions.made(path, None, site, state)
+        atom = only(value) if value else None
+        match state.get(atom) if isinstance(atom, Ref) else None:
+            case LibraryObject(type=path):
+                kind: Value = (Lib(path),)
+            case Instance(cls=cls):
+                kind = (cls,)
+            case _:
+                kind = unknown("exception class", site)
+        return [kind, value or unknown("exception", site), unknown("traceback", site)]
 
     def _around_body(
         self, node: ir.With, position: int, manager: Ref, found: Generator, state: State, frame: Frame
@@ -227,7 +282,15 @@ class Unwinding(Core):
         def body(inside: State, value: Value) -> list[State]:
             nonlocal goes_on
             returned = len(frame.returns)
+            # What handlers of the generator wait for where it yields.
+            waits = self.yielding[-1].tries > frame.tries if self.yielding else False
+            outer, frame.raises = frame.raises, [] if waits else frame.raises
+            frame.tries += waits
             states = self._with_body(node, position, inside, value, frame)
+            frame.tries -= waits
+            raised, frame.raises = frame.raises, outer
+            if waits:
+                self.yielding[-1].raises.extend(raised)
             goes_on = goes_on or bool(states)
             if states:
                 return states
@@ -355,9 +418,39 @@ class Unwinding(Core):
         if node.exc is None and frame.handling:
             frame.raises.append((state, frame.handling[-1]))
             return []
+        if frame.tries and node.exc is not None and self._is_known_exception(node.exc, state, frame):
+            for current, value in self._made_exceptions(node, node.exc, state, frame):
+                self._raises(node, current, frame, value)
+            return []
         for current in self._with_arguments(node.exc, state, frame):
             self._raises(node, current, frame)
         return []
+
+    def _is_known_exception(self, made: ir.Expr, state: State, frame: Frame) -> bool:
+        """Whether what is raised is, or is made by, a class that is known, or something that a variable stands for."""
+        called = _called(made)
+        if not isinstance(called, ir.Name) or called.id in _GROUPS:
+            return False
+        value = self.lookup(called.id, state, frame.scope)
+        atom = Lib(f"builtins.{called.id}") if value is None else only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Class) and isinstance(atom, Ref):
+            return exceptions.is_below(self.mro(atom, state))
+        own = isinstance(atom, Lib) and exceptions.kind(atom.path) is not None
+        return own or (isinstance(made, ir.Name) and value is not None and exceptions.is_one(value, state))
+
+    def _made_exceptions(self, node: ir.Raise, exc: ir.Expr, state: State, frame: Frame) -> Results:
+        """The exceptions that are raised, each with its cause."""
+        site = Site(frame.module, node.ordinal)
+        results: Results = []
+        for after, value in self.eval(exc, state, frame):
+            atom = only(value)
+            is_class = isinstance(atom, Lib) or (isinstance(atom, Ref) and isinstance(after.get(atom), Class))
+            results.extend(self.call_value(value, [], {}, after, frame, site) if is_class else [(after, value)])
+        for after, value in results if node.cause is not None else ():
+            cause = self.lookup(node.cause.id, after, frame.scope) if isinstance(node.cause, ir.Name) else None
+            exceptions.with_cause(value, cause or (NONE if _is_none(node.cause) else unknown("cause", site)), after)
+        return results
 
     def _with_arguments(self, made: ir.Expr | None, state: State, frame: Frame) -> list[State]:
         """The paths on which an exception can be made: ``raise SystemExit(main())`` runs the program."""
@@ -367,14 +460,14 @@ class Unwinding(Core):
                 states = [after for current in states for after, _ in self.eval(arg.value, current, frame)]
         return states
 
-    def _raises(self, node: ir.Raise, state: State, frame: Frame) -> None:
+    def _raises(self, node: ir.Raise, state: State, frame: Frame, value: Value = ()) -> None:
         names = ("Exception",) if node.exc is None else self._raised_names(node.exc, state, frame)
         outcome, launch = None, None
         if frame.handling and node.exc is not None:
             outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch
         if outcome is not None or launch is not None or frame.tries:
             hidden = node.exc is not None and not frame.handling and self._hides_kind(node.exc, state, frame)
-            frame.raises.append((state, Raised(outcome, names, launch=launch, hidden=hidden)))
+            frame.raises.append((state, Raised(outcome, names, launch=launch, hidden=hidden, value=value)))
         if not frame.tries:
             self.record.refused.append(state.facts)
 
@@ -391,6 +484,10 @@ def _is_no_exception(names: tuple[str, ...]) -> bool:
     known = [getattr(builtins, name, None) for name in names]
     kinds = [kind for kind in known if isinstance(kind, type) and issubclass(kind, BaseException)]
     return bool(kinds) and not any(issubclass(kind, Exception) for kind in kinds)
+
+
+def _is_none(node: ir.Expr | None) -> bool:
+    return isinstance(node, ir.Const) and node.value is None
 
 
 def _called(node: ir.Expr) -> ir.Expr:

@@ -62,6 +62,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
         selected=before.selected,
         beside=frozenset(),
         has_sent=False,
+        handed=frozenset(),
     )
     child.process = _with_environment(child.process, start)
     child.stack = None
@@ -108,6 +109,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         launch=launch,
         daemon=start.daemon,
         environment=before.environment,
+        removed=before.removed,
         narrowed=before.narrowed,
         methods=_child_methods(before, start, way),
         forked=poison is not None,

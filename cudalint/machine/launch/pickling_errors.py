@@ -37,7 +37,7 @@ from cudalint.machine.launch.launching import FRESH, Start, Way, launch_of
 from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import Launch, State
+from cudalint.machine.state import Launch, Process, State
 from cudalint.machine.values import (
     TRUE,
     Atom,
@@ -67,8 +67,7 @@ def crossing_error(
 ) -> Outcome | None:
     """Outcomes of pickling; the first that is certain to fail is returned, and ends the child's path."""
     fresh = way.method in FRESH
-    called = [task.function for task in start.tasks]
-    values = [as_called(v) if v in called else v for v in (*start.pickled, *(start.inherited if fresh else ()))]
+    values = _sent(start, fresh)
     sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
     blocked = _refused(machine, state, start, way, values)
     by_hooks = [one for v in values for one in _locks_of_hooks(machine, v, state, start)] if fresh else []
@@ -80,6 +79,40 @@ def crossing_error(
         if outcome.how in ("crash", "hang", "child-death") and found.certain and way.certain:
             blocked = blocked or outcome
     return blocked
+
+
+def _sent(start: Start, fresh: bool) -> list[Value]:
+    """What is pickled for the workers of a launch."""
+    called = [task.function for task in start.tasks]
+    return [as_called(v) if v in called else v for v in (*start.pickled, *(start.inherited if fresh else ()))]
+
+
+def arriving_error(
+    machine: Machine, state: State, start: Start, way: Way, launch: Launch, child: Process
+) -> Outcome | None:
+    """What a worker cannot open that a fork server forked after it used CUDA itself."""
+    if child.poison is None:
+        return None
+    sent = (c for value in _sent(start, fresh=True) for c in carried(value, state, start.pickler))
+    found = next((one for one in sent if one.is_picklable and one.what != "lock"), None)
+    if found is None:
+        return None
+    outcome = outcome_of(
+        machine,
+        state,
+        Kind.CUDA_TO_FORK,
+        start.anchor,
+        launch.failure,
+        certain=found.certain and way.certain,
+        cause=child.poison,
+        launcher=start.launcher,
+        subject=found.what,
+        condition=way.condition,
+        started=start.chain,
+        within=start.anchor,
+    )
+    machine.emit(outcome)
+    return outcome if outcome.certain else None
 
 
 def _refused(machine: Machine, state: State, start: Start, way: Way, values: list[Value]) -> Outcome | None:

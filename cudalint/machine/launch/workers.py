@@ -16,7 +16,13 @@ from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
 from cudalint.machine.launch.pickling import function_sites, is_plain, refused, runs_code, unproven
-from cudalint.machine.launch.pickling_errors import crossing_error, lookup_error, module_error, nameless_error
+from cudalint.machine.launch.pickling_errors import (
+    arriving_error,
+    crossing_error,
+    lookup_error,
+    module_error,
+    nameless_error,
+)
 from cudalint.machine.launch.sharing import check_gpu_sharing
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
@@ -94,6 +100,9 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     )
     if fresh:
         machine.has_booted(children)
+        found = (arriving_error(machine, state, start, way, launch, child.process) for child in children)
+        if (blocked := next(filter(None, found), None)) is not None:
+            return Ended(blocked, [])
     done: list[tuple[State, Value]] = []
     for child in children:
         if parent is not None:

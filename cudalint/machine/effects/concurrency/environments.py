@@ -169,6 +169,15 @@ def component(machine: Machine, call: Call) -> Results:
     return results
 
 
+def call_methods(machine: Machine, call: Call, value: Value) -> None:
+    """All that a class of the program lets others call of an instance, each by itself."""
+    atom = only(value)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    for name in _defined(machine, call.state, found.cls) if isinstance(found, Instance) else ():
+        if not name.startswith("_"):
+            _called(machine, call, call.state.clone(), value, name, NONE)
+
+
 def named_methods(machine: Machine, state: State, value: Value, names: list[str]) -> list[str]:
     """The methods that a library calls; by ``exposed_*`` all that a class of the program calls so."""
     atom = only(value)
@@ -259,6 +268,8 @@ def starts_workers(machine: Machine, call: Call) -> Results:
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     work = (task(_IMPORT, [const(target.partition(":")[0])]),) if target else ()
+    if call.text("runs"):
+        work = (*work, task((Lib(call.text("runs")),), []))
     if not _starts(machine, call, work, (), number_of(count) if several else 1):
         return []
     return [(state, unknown("served", call.site))]

@@ -123,6 +123,9 @@ def pool_map(machine: Machine, call: Call) -> Results:
     function = call.get(call.text("function", "func")) or call.get("fn") or ()
     state = call.state
     name = call.path.rpartition(".")[2]
+    given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
+    if not call.text("counted") and any(_is_empty(machine, value, state) for value in given):
+        return _nothing_done(call, name)
     if call.flag("star"):
         items = vary(machine, state, items_of(machine, call, call.get("iterable") or ()), call.site)
         args = arguments(machine, state, items)
@@ -133,6 +136,31 @@ def pool_map(machine: Machine, call: Call) -> Results:
     else:
         args = [element_of(machine, call, call.get("iterable") or (), 0)]
     return _pool_run(machine, call, name, function, args, {})
+
+
+_WRITTEN_DOWN = frozenset({"display", "range"})
+
+
+def _is_empty(machine: Machine, value: Value, state: State) -> bool:
+    """Whether there is nothing to do: a list that is written down where it is used, and to which no loop adds anything.
+
+    One that was not made by the call that runs, or is made of others, may have been filled by other callers.
+    """
+    match only(value):
+        case Ref(address=((str(made), *_), _, _)) as ref if made in _WRITTEN_DOWN:
+            is_own = ref.address in state.journal.fresh and not machine.grows_on(ref)
+            return is_own and machine.exact_items(value, state) == []
+    return False
+
+
+def _nothing_done(call: Call, name: str) -> Results:
+    """No worker is given anything, and none is started for it."""
+    state = call.state
+    made: Value = (state.new(("results", call.site), Sequence("list", ())),)
+    if not name.endswith("_async"):
+        return [(state, made)]
+    future = LibraryObject("cudalint.future", {"<result>": made}, call.site)
+    return [(state, (state.new(("future", call.site), future),))]
 
 
 def _uncounted(tasks: Value, state: State) -> Value:

@@ -29,6 +29,7 @@ from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.state import State
 from cudalint.machine.values import (
+    FALSE,
     NONE,
     TRUE,
     Bound,
@@ -44,8 +45,10 @@ from cudalint.machine.values import (
     unknown,
 )
 
-# The field of a process that says whether it was told to run in the one that starts it.
-_HERE = "<here>"
+# The fields of a process that say that it was waited for, and whether it was told to run in the one that starts it.
+_ENDED, _HERE = "<process ended>", "<here>"
+# What it has before it is started.
+_UNSTARTED = ("exitcode", "pid")
 
 
 def process(machine: Machine, call: Call) -> Results:
@@ -60,6 +63,7 @@ def process(machine: Machine, call: Call) -> Results:
         "_kwargs": call.get("kwargs") or NONE,
         "daemon": call.get("daemon") or NONE,
         _HERE: const(choices.spared(call)),
+        **dict.fromkeys(_UNSTARTED, NONE),
     }
     if initialised(call, fields):
         return [(state, NONE)]
@@ -122,9 +126,11 @@ def _mark(found: Starter, mark: str, state: State) -> None:
     """Remember that a process was started, and tied to the one that started it, or that it was waited for."""
     match state.get(found.ref):
         case LibraryObject(fields=fields) as obj:
-            state.store(found.ref, replace(obj, fields={**fields, mark: TRUE}))
+            kept = {name: value for name, value in fields.items() if name not in _UNSTARTED}
+            state.store(found.ref, replace(obj, fields={**kept, mark: TRUE}))
         case Instance(attributes=attributes) as instance:
-            state.store(found.ref, replace(instance, attributes={**attributes, mark: TRUE}))
+            kept = {name: value for name, value in attributes.items() if name not in _UNSTARTED}
+            state.store(found.ref, replace(instance, attributes={**kept, mark: TRUE}))
 
 
 def _class_context(cls: Ref, state: State) -> Value:
@@ -173,6 +179,7 @@ def process_join(machine: Machine, call: Call) -> Results:
     found = starter(call.receiver, state)
     if found is not None and call.path.endswith(".join") and call.get("timeout") in (None, NONE):
         lending.awaited(machine, state, found.site)
+        _mark(found, _ENDED, state)
         if machine.sent:
             _mark(found, JOINED, state)
     return [(state, NONE)]
@@ -181,6 +188,9 @@ def process_join(machine: Machine, call: Call) -> Results:
 def process_alive(machine: Machine, call: Call) -> Results:
     """``p.is_alive()``: where it says no, the child has ended, and the GPU has room again."""
     state, answer = call.state, Unknown(("method", call.site, call.state.process.identity))
+    found = starter(call.receiver, state)
+    if found is not None and (STARTED not in found.fields or _ENDED in found.fields):
+        return [(state, FALSE)]
     if not state.process.gpu_sharers or (known := state.fact(answer.sym)) is True:
         return [(state, (answer,))]
     if known is False:

@@ -8,7 +8,7 @@ from cudalint.machine.effects.gpu.choices import chosen, depends, idle
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, Instance, LibraryObject
+from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
@@ -173,12 +173,25 @@ def estimator(machine: Machine, call: Call) -> Results:
         found = chosen(call)
         device = NONE if found is None else (found,)
     fields: dict[str, Value] = {"<device>": device}
+    if call.text("key"):
+        fields[call.text("key")] = _settings(call, call.get(call.text("key")) or NONE)
     made = LibraryObject(call.text("type"), fields, call.site)
     after: State | None = call.state
     if call.text("gpu") and any(isinstance(atom, Dev) and atom.is_gpu for atom in device):
         framework = call.text("framework", "torch")
         after = cuda.touch(machine, call.state, call.frame, call.site, framework, call.text("gpu"), call.label)
     return [] if after is None else [(after, (after.new(("estimator", call.site), made),))]
+
+
+def _settings(call: Call, given: Value) -> Value:
+    """What an object keeps of the settings that it is given, as a dict or an object: they can be set anew on it."""
+    atom = only(given)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if given != NONE and not isinstance(found, Dict):
+        return given
+    fields = {str(key): value for key, value in found.items.items()} if isinstance(found, Dict) else {}
+    made = LibraryObject("cudalint.Settings", fields, call.site)
+    return (call.state.new(("settings", call.site), made),)
 
 
 def estimator_fit(machine: Machine, call: Call) -> Results:

@@ -80,14 +80,14 @@ def depends(call: Call) -> bool:
 def argument(call: Call, name: str) -> Value | None:
     """What a call is given by a name, or, by ``specs.function``, under a key of the dict or object that it is given.
 
-    ``self.function`` is what its object was given when it was made.
+    ``self.function`` is what its object was given when it was made, ``self.args.workers`` what that holds.
     """
     holder, _, key = name.partition(".")
     of_self: Value = (call.receiver,) if call.receiver is not None else ()
     given = of_self if holder == "self" else call.get(holder)
-    if not key or given is None:
-        return given
-    return union(list(_under(key, given, call.state))) or None
+    for part in key.split(".") if key else ():
+        given = given and union(list(_under(part, given, call.state)))
+    return given or None
 
 
 def chosen(call: Call) -> Dev | None:

@@ -61,6 +61,9 @@ def touch(
         state.process = process = replace(process, forked_unseen=False)
     if hides_all(process):
         return state
+    if process.withheld is not None:
+        _note_withheld(machine, state, frame, site, effect, what, *process.withheld)
+        process = state.process
     if effect in FAILS and device is not None and framework in _NUMBERS_CHECKED and not process.misnumbered:
         hidden = _hidden(state, device.index)
         after = state if hidden is None else _note_hidden(machine, state, frame, site, framework, what, hidden)
@@ -159,6 +162,30 @@ def _note_hidden(
     machine.emit(outcome)
     state.process = replace(process, dead=True)
     return state
+
+
+def _note_withheld(
+    machine: Machine, state: State, frame: Frame, site: Site, effect: str, what: str, started: Chain, releases: str
+) -> None:
+    """The GPU in a process that was given none: some releases of its scheduler hide them all. Who asks first, knows."""
+    state.process = replace(state.process, withheld=None)
+    if effect not in FAILS or frame.tries > 0:
+        return
+    detail = f"a GPU, and {releases} hides them all from what asks for none"
+    effects = machine.chain(state, site, f"{what} needs a GPU here")
+    outcome = outcome_of(
+        machine,
+        state,
+        Kind.HIDDEN_GPU,
+        site,
+        "crash",
+        certain=False,
+        cause=started,
+        effect=effects,
+        subject=what,
+        detail=detail,
+    )
+    machine.emit(replace(outcome, doubt=outcome.doubt and Doubt.RELEASE))
 
 
 def _grows(process: Process) -> bool:

@@ -10,6 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.requests import handlers_of, request_arguments
 from cudalint.machine.effects.servers.top_level import assignment_of
+from cudalint.machine.effects.servers.web import begins, started
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -94,8 +95,9 @@ def _serve_gunicorn(
             states = [s for c in states for s in _call_hook(machine, c, serving, settings.get(name, NONE))]
         hooks = [task(settings[n], [unknown(n, serving.site)]) for n in _WORKER_HOOKS if _is_set(settings.get(n))]
         for after in states:
+            starts = [task((Lib("cudalint.server.started"),), [app])] if app and begins(after) else []
             for handler in handlers_of(machine, after, app) if app else [_served_by(making)]:
-                fork_workers(machine, after, serving, (*hooks, task(handler, request_arguments(serving.site))))
+                fork_workers(machine, after, serving, (*hooks, *starts, task(handler, request_arguments(serving.site))))
 
 
 def _is_set(value: Value | None) -> bool:
@@ -111,9 +113,15 @@ def server_request(machine: Machine, call: Call) -> Results:
     results: Results = []
     making, *request = call.args
     for state, app in machine.call_value(making, [], {}, call.state, call.frame, call.site):
-        for handler in handlers_of(machine, state, app):
-            results.extend(machine.call_value(handler, request, {}, state.clone(), call.frame, call.site))
+        for ready in started(machine, state, call.frame, app):
+            for handler in handlers_of(machine, ready, app):
+                results.extend(machine.call_value(handler, request, {}, ready.clone(), call.frame, call.site))
     return results
+
+
+def server_started(machine: Machine, call: Call) -> Results:
+    """A worker runs what its application runs when it starts."""
+    return [(ready, NONE) for ready in started(machine, call.state, call.frame, call.args[0])]
 
 
 def _call_hook(machine: Machine, state: State, serving: Serving, hook: Value) -> list[State]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
+from cudalint.machine.effects.concurrency.threads import threaded
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.components import methods_called
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
@@ -37,6 +38,10 @@ _SHARED = ("state", "ctx")
 
 # Where they keep their settings, as far as the program sets them one by one: Flask, Quart, Sanic.
 _CONFIG = "config"
+# The argument of its ``run()`` by which an application is told to have no thread for each request.
+_THREADS = "<threads>"
+# What is kept of an application to be run when it starts, in this order.
+_BEGINNINGS = ("startup", "lifespan")
 
 Arguments = dict[str, Value]
 
@@ -52,6 +57,8 @@ def web_application(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     for name in _SHARED:
         fields[name] = (state.new((name, call.site), LibraryObject(NAMESPACE, {}, call.site)),)
+    if call.text("key"):
+        fields[_THREADS] = const(call.text("key"))
     fields[_CONFIG] = (state.new((_CONFIG, call.site), LibraryObject("cudalint.web.Config", {}, call.site)),)
     made = LibraryObject(call.text("type") or APPLICATION, fields, call.site)
     return [(state, (state.new(("application", call.site), made),))]
@@ -163,9 +170,9 @@ def streamed(machine: Machine, call: Call) -> Results:
 
 def _serve_forked(machine: Machine, call: Call, app: Value) -> None:
     serving = Serving(call.label, call.site, call.frame, True)
-    for started in _started(machine, call.state.clone(), call.frame, app):
-        for _, handler in list(registered(started, "handler")):
-            fork_workers(machine, started.clone(), serving, (task(handler, []),))
+    for ready in started(machine, call.state.clone(), call.frame, app):
+        for _, handler in list(registered(ready, "handler")):
+            fork_workers(machine, ready.clone(), serving, (task(handler, []),))
 
 
 def serve(machine: Machine, call: Call, app: Value) -> None:
@@ -175,18 +182,24 @@ def serve(machine: Machine, call: Call, app: Value) -> None:
     found = state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, LibraryObject) or found.type != APPLICATION:
         return
-    for started in _started(machine, state.clone(), call.frame, app):
-        _answer(machine, call, started, app)
-        later = _after_others(machine, started, call.frame, app)
-        if later is not started:
-            _answer(machine, call, later, app)
+    told = constant(found.fields.get(_THREADS, ()))
+    in_threads = isinstance(told, str) and call.kwargs.get(told, const(True)) == const(True)
+    for ready in started(machine, state.clone(), call.frame, app):
+        _answer(machine, call, ready, app, in_threads=in_threads)
+        later = _after_others(machine, ready, call.frame, app)
+        if later is not ready:
+            _answer(machine, call, later, app, in_threads=in_threads)
 
 
-def _answer(machine: Machine, call: Call, state: State, app: Value) -> None:
-    """Each handler answers a request in a process as it is here."""
-    for _, handler in list(registered(state, "handler")):
+def _answer(machine: Machine, call: Call, state: State, app: Value, *, in_threads: bool) -> None:
+    """Each handler answers a request in a process as it is here, in a thread of its own or in this one."""
+    for site, handler in list(registered(state, "handler")):
         for ready, given in _given(machine, state.clone(), call.frame, _closure(handler, state), app):
-            machine.call_value(handler, [], given, _answering(ready), call.frame, call.site)
+            answering = _answering(ready)
+            if in_threads:
+                threaded(machine, replace(call, state=answering), site, handler, [], given, None)
+            else:
+                machine.call_value(handler, [], given, answering, call.frame, call.site)
 
 
 def _answering(state: State) -> State:
@@ -204,8 +217,8 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
     if not handlers:
         return [(state, {})]
     app = _application(state)
-    started = [_after_others(machine, after, frame, app) for after in _started(machine, state, frame, app)]
-    ready = [one for after in started for one in _given(machine, after, frame, handlers[0], app)]
+    begun = [_after_others(machine, after, frame, app) for after in started(machine, state, frame, app)]
+    ready = [one for after in begun for one in _given(machine, after, frame, handlers[0], app)]
     return [(_answering(after), given) for after, given in ready]
 
 
@@ -234,7 +247,7 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     """A server imported the module of an application, which starts."""
     app = _only_application(state)
     if app is not None:
-        _started(machine, state, frame, (app,))
+        started(machine, state, frame, (app,))
 
 
 def _application(state: State) -> Value:
@@ -253,10 +266,15 @@ def _all_applications(state: State) -> list[Ref]:
     return [Ref(a) for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
 
 
-def _started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
+def begins(state: State) -> bool:
+    """Whether applications run anything when they start."""
+    return any(next(registered(state, kind), None) is not None for kind in _BEGINNINGS)
+
+
+def started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
     """The states after an application ran what it runs when it starts."""
     states = [state]
-    for kind in ("startup", "lifespan"):
+    for kind in _BEGINNINGS:
         for site, hook in list(registered(state, kind)):
             states = [s for c in states for s in _begun(machine, c, frame, site, hook, kind, app)]
     return states

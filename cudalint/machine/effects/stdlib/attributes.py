@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from types import FunctionType
 
-from cudalint.machine import absent, operators
+from cudalint.machine import absent, exceptions, operators
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
@@ -132,6 +132,8 @@ def type_(machine: Machine, call: Call) -> Results:
             return [(call.state, (Lib(f"builtins.{kind}"),))]
         case _, LibraryObject(type=kind) if kind == NAMESPACE:
             return [(call.state, (Lib(kind),))]
+        case _, LibraryObject(type=kind) if exceptions.kind(kind) is not None:
+            return [(call.state, (Lib(kind),))]
         case _, LibraryObject(fields={"<method>": method}):
             return [(call.state, _class_of_context(machine, method) or unknown("type", *call.args))]
     return [(call.state, unknown("type", *call.args))]
@@ -166,6 +168,9 @@ def setattr_(machine: Machine, call: Call) -> Results:
 
     pytest's ``monkeypatch.setattr`` may be given a path instead: ``("torch.cuda.is_available", f)``.
     """
+    is_plain = call.path == "builtins.object.__setattr__"
+    if is_plain and isinstance(call.receiver, Ref):
+        call.args = [(call.receiver,), *call.args]
     if len(call.args) == 2 and (paths := strings(call.args[0])):
         owner, _, attribute = paths[0].rpartition(".")
         call.args = [(Lib(machine.library.canonical(owner)),), const(attribute), call.args[1]]
@@ -173,6 +178,7 @@ def setattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, NONE)]
     name = constant(call.args[1])
     if isinstance(name, str):
+        machine.plainly = is_plain
         states = machine.set_attribute(call.args[0], name, call.args[2], call.state, call.frame, call.site)
         return [(s, NONE) for s in states]
     for atom in call.args[0]:
@@ -183,6 +189,18 @@ def setattr_(machine: Machine, call: Call) -> Results:
         elif isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == NAMESPACE:
             call.state.store(atom, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
     return [(call.state, NONE)]
+
+
+def plain_attribute(machine: Machine, call: Call) -> Results:
+    """``super().__getattribute__(name)``: an attribute, whatever the class says that is asked first."""
+    args = [(call.receiver,), *call.args] if isinstance(call.receiver, Ref) else call.args
+    name = constant(args[1]) if len(args) == 2 else ...
+    if not isinstance(name, str):
+        return [(call.state, unknown("getattr", call.site))]
+    machine.plainly = True
+    results = machine.attribute(args[0], name, call.state, call.frame, call.site)
+    machine.plainly = False
+    return results
 
 
 def has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:

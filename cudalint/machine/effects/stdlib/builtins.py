@@ -6,11 +6,11 @@ import builtins
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
-from cudalint.machine import gpu_memory, operators
+from cudalint.machine import exceptions, gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_a_class, is_callable
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Dict, Instance, Sequence
+from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -44,10 +44,11 @@ def cast(machine: Machine, call: Call) -> Results:
     one = only(value)
     if call.frame.tries and isinstance(one, Const) and isinstance(one.value, str) and not _is_number(kind, one.value):
         return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
-    found = state.get(one) if kind == "str" and isinstance(one, Ref) else None
-    method = machine.user_method(found, "__str__", state) if isinstance(found, Instance) else None
-    if method is not None:
-        return machine.call_value((method,), [value], {}, state, call.frame, call.site)
+    said = machine.special(value, ("__str__", "__repr__"), [], state, call.frame, call.site) if kind == "str" else None
+    if said is not None:
+        return said
+    if kind == "str" and (text := exceptions.text(value, state)) is not None:
+        return [(state, text)]
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
 
 
@@ -136,8 +137,11 @@ def show(machine: Machine, call: Call) -> Results:
             if after is None:
                 return []
             state = after
-    names = ("__repr__",) if call.path.endswith("repr") else ("__str__", "__repr__")
-    return [(after, NONE) for after in machine.shown(call.args, names, state, call.frame, call.site)]
+    names = ("__str__", "__repr__")
+    if call.path not in ("builtins.repr", "builtins.format") or not call.args:
+        return [(after, NONE) for after in machine.shown(call.args, names, state, call.frame, call.site)]
+    conversion, spec = ("r", const("")) if call.path.endswith("repr") else ("", [*call.args, const("")][1])
+    return machine.as_text(call.args[0], conversion, spec, state, call.frame, call.site)
 
 
 def _shown(machine: Machine, value: Value, state: State) -> Iterator[Atom]:

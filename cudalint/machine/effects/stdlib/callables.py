@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import give_attribute
-from cudalint.machine.heap import Cache, Class, Closure, LibraryObject, Sequence
+from cudalint.machine.heap import Cache, Class, Closure, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import DISPATCHES
 from cudalint.machine.state import State
@@ -76,9 +76,29 @@ def method_kind(machine: Machine, call: Call) -> Results:
     atom = only(call.args[0]) if call.args else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, Closure):
-        return through(machine, call)
+        return through(machine, call) if _in_class(call) or not isinstance(atom, Lib) else _around(call)
     made = replace(found, kind=call.text("value"))
     return [(call.state, (call.state.new(("method-kind", call.site, atom), made),))]
+
+
+def _in_class(call: Call) -> bool:
+    """Whether something stands in the body of a class, which makes methods of what it is given."""
+    scope = call.state.get(call.frame.scope)
+    return isinstance(scope, Scope) and scope.kind == "class"
+
+
+def _around(call: Call) -> Results:
+    """An object around a function of a library, which it calls; no pickler finds it under that one's name."""
+    made = LibraryObject(f"{call.path}.made", {"<thing>": call.args[0]}, call.site)
+    return [(call.state, (call.state.new(("around", call.site), made),))]
+
+
+def called_through(machine: Machine, call: Call) -> Results:
+    """What an object stands for is called."""
+    obj = library_object(call)
+    if obj is None:
+        return [(call.state, unknown("held", call.site))]
+    return machine.call_value(obj.fields["<thing>"], call.args, call.kwargs, call.state, call.frame, call.site)
 
 
 def weak(machine: Machine, call: Call) -> Results:
@@ -130,11 +150,21 @@ def cached(machine: Machine, call: Call) -> Results:
     """``lru_cache(f)``, ``lru_cache(maxsize=None)(f)``: f remembers what it gave."""
     atom = only(call.args[0]) if call.args else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Lib):
+        return _around(call)
     if not isinstance(atom, Ref) or not isinstance(found, Closure):
         return [(call.state, call.args[0] if isinstance(atom, Ref) else (Lib("functools.cache"),))]
     memory = call.state.new(("cache", call.site, atom.address), Cache({}))
-    call.state.store(atom, replace(found, cache=memory))
-    return [(call.state, (atom,))]
+    made = call.state.new(("cached", call.site, atom.address), replace(found, cache=memory))
+    return [(call.state, (made,))]
+
+
+def forgotten(machine: Machine, call: Call) -> Results:
+    """``f.cache_clear()``: f remembers nothing of what it gave."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(found, Closure) and found.cache is not None:
+        call.state.store(found.cache, Cache({}))
+    return [(call.state, NONE)]
 
 
 def managed(machine: Machine, call: Call) -> Results:
@@ -207,15 +237,20 @@ def register(machine: Machine, call: Call) -> Results:
     if len(call.args) == 1 and not is_function:
         function: Value = (Lib(f"{call.path}.__call__"),)
         return [(call.state, (Partial(function, ((ref,), call.args[0]), ()),))]
-    kind = _annotated(first, call.state) if is_function else call.args[0]
+    kind = _annotated(first, call.state, _place(call)) if is_function else call.args[0]
     return [(_registered(ref, found, kind, call.args[-1], call.state), call.args[-1])]
 
 
-def _annotated(function: Atom | None, state: State) -> Value:
-    """The name of the type that a function's first parameter is annotated with; empty where that is no name."""
+def _place(call: Call) -> int:
+    """Which argument decides: of a method the one behind its object."""
+    return 1 if call.text("kind") == "method" else 0
+
+
+def _annotated(function: Atom | None, state: State, place: int) -> Value:
+    """The name of the type that the parameter is annotated with that decides; empty where that is no name."""
     found = state.get(function) if isinstance(function, Ref) else None
-    name = found.function.params[0].type if isinstance(found, Closure) and found.function.params else ""
-    return const(name) if name else ()
+    params = found.function.params[place:] if isinstance(found, Closure) else ()
+    return const(params[0].type) if params and params[0].type else ()
 
 
 def registered(machine: Machine, call: Call) -> Results:
@@ -237,11 +272,12 @@ def _registered(ref: Ref, found: LibraryObject, kind: Value, function: Value, st
 def dispatch(machine: Machine, call: Call) -> Results:
     """A call: the function of the type, or, where that is not known, each that it could be."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    if not isinstance(found, LibraryObject) or not call.args:
+    place = _place(call)
+    if not isinstance(found, LibraryObject) or len(call.args) <= place:
         return [(call.state, unknown("dispatch", call.site))]
     results: Results = []
-    for atom in call.args[0]:
-        args = [(atom,), *call.args[1:]]
+    for atom in call.args[place]:
+        args = [*call.args[:place], (atom,), *call.args[place + 1 :]]
         for kind, function in _possible(machine, atom, found, call.state):
             state = call.state.clone()
             if kind is not None and not _is_taken(state, _name_of(found, state), kind, atom):

@@ -5,30 +5,67 @@ What is not known of their arguments stands for itself: where such a function lo
 
 from __future__ import annotations
 
+import ast
+import bisect
+import fnmatch
 import itertools
 import math
+import os.path
+import shlex
+import textwrap
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
-from cudalint.machine.frame import Call, Results
+from cudalint.machine import operators
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Member, Ref, Value, const, only
 
+
+def _in_base(text: object, base: int) -> int:
+    """``int("0x1f", 16)``; what has no base is a cast, which knows more than constants."""
+    return int(str(text), base)
+
+
+def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
+    return [(key, list(group)) for key, group in itertools.groupby(items)]
+
+
 # None of these costs more than what it is given is long.
 _FUNCTIONS: dict[str, Callable[..., object]] = {
-    "builtins.all": all, "builtins.any": any, "builtins.enumerate": enumerate, "builtins.max": max,
-    "builtins.min": min, "builtins.reversed": reversed, "builtins.sum": sum, "builtins.zip": zip,
+    "ast.literal_eval": ast.literal_eval,
+    "bisect.bisect": bisect.bisect, "bisect.bisect_left": bisect.bisect_left,
+    "bisect.bisect_right": bisect.bisect_right,
+    "builtins.abs": abs, "builtins.all": all, "builtins.any": any, "builtins.ascii": ascii, "builtins.bin": bin,
+    "builtins.chr": chr, "builtins.divmod": divmod, "builtins.enumerate": enumerate, "builtins.format": format,
+    "builtins.hex": hex, "builtins.int": _in_base, "builtins.len": len, "builtins.max": max, "builtins.min": min,
+    "builtins.oct": oct, "builtins.ord": ord, "builtins.repr": repr, "builtins.reversed": reversed,
+    "builtins.round": round, "builtins.sum": sum, "builtins.zip": zip,
+    "fnmatch.fnmatch": fnmatch.fnmatch, "fnmatch.fnmatchcase": fnmatch.fnmatchcase,
     "itertools.accumulate": itertools.accumulate, "itertools.chain": itertools.chain,
-    "itertools.compress": itertools.compress, "itertools.islice": itertools.islice,
-    "itertools.pairwise": itertools.pairwise, "itertools.zip_longest": itertools.zip_longest,
-    "math.ceil": math.ceil, "math.floor": math.floor, "builtins.abs": abs,
-    "builtins.divmod": divmod,
+    "itertools.combinations": itertools.combinations, "itertools.compress": itertools.compress,
+    "itertools.groupby": _grouped, "itertools.islice": itertools.islice, "itertools.pairwise": itertools.pairwise,
+    "itertools.permutations": itertools.permutations, "itertools.zip_longest": itertools.zip_longest,
+    "os.path.basename": os.path.basename, "os.path.dirname": os.path.dirname, "os.path.isabs": os.path.isabs,
+    "os.path.split": os.path.split, "os.path.splitext": os.path.splitext,
+    "shlex.split": shlex.split, "textwrap.dedent": textwrap.dedent, "textwrap.indent": textwrap.indent,
+    **{f"math.{f.__name__}": f for f in (
+        math.ceil, math.copysign, math.exp, math.fabs, math.floor, math.fsum, math.gcd, math.hypot, math.isclose,
+        math.isfinite, math.isinf, math.isnan, math.isqrt, math.lcm, math.log, math.log10, math.log2, math.prod,
+        math.sqrt, math.trunc,
+    )},
 }  # fmt: skip
-# How many items are gone through, and how deep tuples are looked into.
-_MOST, _DEEPEST = 64, 3
+# Methods that fill a text with what they are given, which may be a device or a rank.
+_FILL = frozenset({"format", "format_map", "join"})
+# How many items are gone through, how many a text is taken apart into, and how deep tuples are looked into.
+_MOST, _MOST_PARTS, _DEEPEST = 64, 4096, 3
+# A width beyond this would make a text that fills the memory.
+_WIDEST = 10_000
+# What of Python's own failures follows from what is known.
+_FAILURES = (ValueError, LookupError, ArithmeticError)
 
 
 class Unseen(Exception):
@@ -58,18 +95,35 @@ class _Kept:
     def __index__(self) -> int:
         raise Unseen
 
+    def __repr__(self) -> str:
+        raise Unseen
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        raise Unseen
+
 
 def computed(machine: Machine, call: Call) -> Results | None:
-    """What a function gives that Python can compute; None of all others."""
-    function = _FUNCTIONS.get(call.path)
-    if function is None or call.open or not call.args:
+    """What a function, or a method of a constant, gives that Python can compute; None of all others."""
+    function = _FUNCTIONS.get(call.path) if call.receiver is None else _method_of(call)
+    if function is None or call.open or (call.receiver is None and not call.args):
         return None
     try:
         args = [_as_python(machine, value, call.state, 0) for value in call.args]
         kwargs = {name: _as_python(machine, value, call.state, 0) for name, value in call.kwargs.items()}
+        if any(isinstance(value, int) and abs(value) > _WIDEST for value in args if call.receiver is not None):
+            return None
         found = function(*args, **kwargs)
-        rows = None if isinstance(found, int | float | str | bytes | tuple | None | _Kept) else _few(found)
-    except (Unseen, TypeError, ValueError, ArithmeticError, AttributeError):
+        most = _MOST if call.receiver is None else _MOST_PARTS
+        rows = None if isinstance(found, _WHOLE) else _few(found, most)
+    except Unseen:
+        return None
+    except _FAILURES as error:
+        return _failed(machine, call, error, [*args, *kwargs.values()])
+    except (TypeError, AttributeError):
+        return None
+    if isinstance(found, str | bytes) and len(found) > operators.LONGEST:
         return None
     if rows is None:
         return [(call.state, _as_value(found, call.state, call.site))]
@@ -77,11 +131,38 @@ def computed(machine: Machine, call: Call) -> Results | None:
     return [(call.state, (call.state.new(("computed", call.site), Sequence("list", items)),))]
 
 
-def _few(found: object) -> list[object]:
+# What a function gives as it is; all else is gone through.
+_WHOLE = (int, float, str, bytes, tuple, dict, type(None), _Kept)
+
+
+def _method_of(call: Call) -> Callable[..., object] | None:
+    """A method of a text or number that is known."""
+    match call.receiver:
+        case Const(value=str() | bytes() | int() | float() as held):
+            kind, _, name = call.path.rpartition(".")
+            is_own = kind == f"builtins.{type(held).__name__}" and not name.startswith("_") and name not in _FILL
+            return getattr(held, name, None) if is_own else None
+    return None
+
+
+def _failed(machine: Machine, call: Call, error: Exception, given: list[object]) -> Results | None:
+    """Where something waits for it, what Python raises for what is known is raised."""
+    if not call.frame.tries or not all(map(_is_seen, given)):
+        return None
+    kinds = type(error).__mro__
+    names = tuple(kind.__name__ for kind in kinds[: kinds.index(Exception)])
+    return machine.fail(call.state, call.frame, Raised(None, names))
+
+
+def _is_seen(given: object) -> bool:
+    return all(map(_is_seen, given)) if isinstance(given, list | tuple) else not isinstance(given, _Kept)
+
+
+def _few(found: object, most: int) -> list[object]:
     if not isinstance(found, Iterable):
         raise Unseen
-    rows = list(itertools.islice(found, _MOST + 1))
-    if len(rows) > _MOST:
+    rows = list(itertools.islice(found, most + 1))
+    if len(rows) > most:
         raise Unseen
     return rows
 
@@ -113,6 +194,11 @@ def _as_value(found: object, state: State, site: Site) -> Value:
         case tuple():
             parts = tuple(_as_value(part, state, site) for part in found)
             return (state.new(("computed", site), Sequence("tuple", parts)),)
+        case list():
+            return (state.new(("computed", site), Sequence("list", tuple(_as_value(p, state, site) for p in found))),)
+        case dict():
+            held = {key: _as_value(value, state, site) for key, value in found.items()}
+            return (state.new(("computed", site), Dict(held)),)
         case Hashable():
             return const(found)
     raise Unseen

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import replace
+from types import EllipsisType
 from typing import Any
 
-from cudalint.machine import mappings, operators, questions
-from cudalint.machine.frame import Call, Results
+from cudalint.machine import mappings, operators, questions, sets
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Generator, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.picking import is_choice
 from cudalint.machine.state import State
 from cudalint.machine.values import (
+    FALSE,
+    JOINED,
     NONE,
+    TRUE,
     Const,
     Dev,
     Lib,
@@ -29,25 +33,48 @@ from cudalint.machine.values import (
     unknown,
 )
 
-# Methods of sets that give another one.
-_GIVE_SETS = frozenset({"union", "intersection", "difference", "symmetric_difference"})
+_KINDS = {"tuple": "tuple", "set": "set", "frozenset": "set"}
 
 
 def container(machine: Machine, call: Call) -> Results:
     """``list``, ``tuple``, ``set``, ``sorted``, ``reversed``: a new container of the same elements."""
     kind = call.path.rpartition(".")[2]
-    kind = kind if kind in ("list", "tuple", "set") else "list"
+    kind = _KINDS.get(kind, "list")
+    most = _most(call)
     if not call.args:
-        return [(call.state, (call.state.new(("container", call.site), Sequence(kind, ())),))]
+        made = Sequence(kind, () if most is not ... else None, (), False, None if most is ... else most)
+        return [(call.state, (call.state.new(("container", call.site), made),))]
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         # Of several arguments the first gives elements, and the others say which of them, or give more.
-        exact = machine.exact_items(call.args[0], state) if len(call.args) == 1 else None
+        is_whole = len(call.args) == 1 or isinstance(most, int)
+        exact = _all_of(machine, call.args[0], state) if is_whole else None
         items = tuple(exact) if exact is not None else tuple(rounds)
+        items = sets.distinct(items, state) if kind == "set" else items
         for after, ordered in _sorting(machine, call, rounds, exact, state):
-            made = Sequence(kind, items if ordered is None else ordered, (), exact is None)
+            is_of_constants = all(constant(item) is not ... for item in items)
+            if ordered is None and _orders(call.path) and (exact is not None or is_of_constants):
+                ordered = _of_any_order(items)
+            made = _of_most(Sequence(kind, items if ordered is None else ordered, (), exact is None), most)
             results.append((after, (after.new(("container", call.site), made),)))
     return results
+
+
+def _most(call: Call) -> int | EllipsisType | None:
+    """How many items a ``deque`` keeps at most; an ellipsis where that is not known."""
+    given = call.kwargs.get("maxlen")
+    if given is None or given == NONE:
+        return None
+    most = integer(given)
+    return ... if most is None else most
+
+
+def _of_most(made: Sequence, most: int | EllipsisType | None) -> Sequence:
+    if most is None:
+        return made
+    if most is ... or made.items is None or made.open:
+        return replace(made, items=None, element=union([*(made.items or ()), made.element]), open=False)
+    return replace(made, items=made.items[-most:] if most else (), most=most)
 
 
 # Longer lists keep the order in which they are known.
@@ -65,14 +92,25 @@ def _sorting(
     if not items or call.path.rpartition(".")[2] not in ("sorted", "sort"):
         return [(state, None)]
     if exact is not None and len(exact) <= _MOST_SORTED and not call.open:
-        return _by_keys(machine, call, key, exact, state)
+        return by_keys(machine, call, key, exact, state)
     if key != NONE:
         return [(after, None) for after, _ in machine.call_value(key, items[:1], {}, state, call.frame, call.site)]
     compared = machine.compare_by_class("<", items[-1], items[0], state, call.frame, call.site)
     return [(after, None) for after, _ in compared or [(state, ())]]
 
 
-def _by_keys(
+def _orders(path: str) -> bool:
+    """Whether a function puts what it is given in another order."""
+    return path in ("builtins.reversed", "builtins.sorted")
+
+
+def _of_any_order(items: tuple[Value, ...]) -> tuple[Value, ...]:
+    """Items of which nobody knows which comes first: each may be any, where these are few enough to be told."""
+    each = union(items)
+    return items if JOINED in each or len(items) < 2 else tuple(each for _ in items)
+
+
+def by_keys(
     machine: Machine, call: Call, key: Value, items: list[Value], state: State
 ) -> list[tuple[State, tuple[Value, ...] | None]]:
     """The items by the keys that a function gives for them, or by themselves, where all of these are known."""
@@ -84,9 +122,31 @@ def _by_keys(
             for after, value in machine.call_value(key, [item], {}, current, call.frame, call.site)
         ]
     if key == NONE:
-        compared = machine.compare_by_class("<", items[-1], items[0], state, call.frame, call.site)
-        paths = [(after, items) for after, _ in compared or [(state, ())]]
-    return [(after, _ordered(items, [_plain(k, after) for k in keys], call)) for after, keys in paths]
+        return _by_class(machine, call, items, state)
+    return [(after, _ordered(items, [sets.plain(k, after) for k in keys], call)) for after, keys in paths]
+
+
+def _by_class(
+    machine: Machine, call: Call, items: list[Value], state: State
+) -> list[tuple[State, tuple[Value, ...] | None]]:
+    """The items as they compare themselves with each other: each is put before the first that is not less."""
+    row: list[Value] = []
+    for item in items:
+        at = len(row)
+        while at:
+            compared = machine.compare_by_class("<", item, row[at - 1], state, call.frame, call.site)
+            if compared is None:
+                return [(state, _ordered(items, [sets.plain(each, state) for each in items], call))]
+            verdict = machine.truth(compared[0][1], compared[0][0])[0] if len(compared) == 1 else None
+            if verdict is None:
+                return [(after, None) for after, _ in compared]
+            state = compared[0][0]
+            if not verdict:
+                break
+            at -= 1
+        row.insert(at, item)
+    is_turned = constant(call.kwargs["reverse"]) if "reverse" in call.kwargs else False
+    return [(state, None if is_turned is not False else tuple(row))]
 
 
 def _ordered(items: list[Value], keys: list[Any], call: Call) -> tuple[Value, ...] | None:
@@ -98,17 +158,6 @@ def _ordered(items: list[Value], keys: list[Any], call: Call) -> tuple[Value, ..
     except TypeError:
         return None
     return tuple(items[place] for place in places)
-
-
-def _plain(value: Value, state: State) -> Any:
-    """A number, a text or a tuple of such; an ellipsis for anything else."""
-    atom = only(value)
-    held = state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(held, Sequence):
-        parts = [_plain(part, state) for part in held.items or ()]
-        known = held.kind in ("list", "tuple") and held.items is not None and not held.open and ... not in parts
-        return tuple(parts) if known else ...
-    return atom.value if isinstance(atom, Const) and isinstance(atom.value, int | float | str) else ...
 
 
 def dict_(machine: Machine, call: Call) -> Results:
@@ -191,7 +240,7 @@ def len_(machine: Machine, call: Call) -> Results:
     if not call.args:
         return [(call.state, unknown("len", call.site))]
     exact = machine.exact_items(call.args[0], call.state)
-    if exact is not None:
+    if exact is not None and _are_distinct(call.args[0], exact, call.state):
         return [(call.state, const(len(exact)))]
     own = machine.special(call.args[0], ("__len__",), [], call.state, call.frame, call.site)
     if own is not None:
@@ -201,6 +250,14 @@ def len_(machine: Machine, call: Call) -> Results:
     if isinstance(atom, Unknown) and atom.sym == questions.EVERY_GPU:
         return [(call.state, questions.DEVICES)]
     return [(call.state, unknown("len", atom if isinstance(atom, Unknown) else call.site))]
+
+
+def _are_distinct(container: Value, items: list[Value], state: State) -> bool:
+    """Whether a container has as many items as are known: some of a set may be equal."""
+    atom = only(container)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    is_set = isinstance(found, Sequence) and found.kind == "set"
+    return not is_set or len(items) < 2 or sets.keys(items, state) is not None
 
 
 def set_item(machine: Machine, call: Call) -> Results:
@@ -223,8 +280,15 @@ def list_method(machine: Machine, call: Call) -> Results:
     if not isinstance(ref, Ref) or not isinstance(found, Sequence):
         return [(call.state, unknown("list", call.site))]
     match name:
-        case "append" | "add" | "appendleft":
-            longer = operators.append(found, call.args[0] if call.args else NONE)
+        case "appendleft" | "insert":
+            at, value = (0, call.args[:1]) if name == "appendleft" else (integer(call.args[0]), call.args[1:2])
+            call.state.store(ref, _inserted(found, None if machine.grows_on(ref) else at, value[0] if value else NONE))
+            return [(call.state, NONE)]
+        case "append" | "add":
+            given = call.args[0] if call.args else NONE
+            if name == "add" and _has(found, given, call.state):
+                return [(call.state, NONE)]
+            longer = operators.append(found, given)
             # A loop that stands for more rounds puts more there.
             is_open = longer.open or machine.grows_on(ref)
             call.state.store(ref, replace(longer, open=is_open))
@@ -236,6 +300,8 @@ def list_method(machine: Machine, call: Call) -> Results:
             for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
                 exact = machine.exact_items(call.args[0], state)
                 grown = operators.extend(found, exact if exact is not None else rounds)
+                if found.kind == "set" and grown.items is not None:
+                    grown = replace(grown, items=sets.distinct(grown.items, state))
                 state.store(ref, grown if exact is not None else replace(grown, open=True))
                 results.append((state, NONE))
             return results
@@ -243,18 +309,29 @@ def list_method(machine: Machine, call: Call) -> Results:
             kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
             call.state.store(ref, replace(found, items=kept))
             return [(call.state, (found.items or ())[place])]
-        case "remove" | "discard" if (place := _place_of(machine, call, found, ref)) is not None:
-            kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
-            call.state.store(ref, replace(found, items=kept))
-            return [(call.state, NONE)]
+        case "pop" | "popleft" if call.frame.tries and _is_empty(machine, ref, found):
+            return _refused(machine, call, "KeyError" if found.kind == "set" else "IndexError")
+        case "remove" | "discard":
+            return _without(machine, call, name, ref, found)
         case "pop" | "popleft":
             element = union([*(found.items or ()), found.element])
             return [(call.state, element or unknown("pop", call.site))]
+        case "index" | "count":
+            return _counted(machine, call, name, found, ref)
+        case "reverse" if found.items is not None and not found.open and not machine.grows_on(ref):
+            call.state.store(ref, replace(found, items=found.items[::-1]))
+            return [(call.state, NONE)]
+        case "reverse" | "rotate" | "extendleft":
+            more = machine.elements(call.args[0], call.state) if name == "extendleft" and call.args else []
+            call.state.store(ref, _in_any_order(found, more))
+            return [(call.state, NONE)]
         case "sort":
             items = machine.elements((ref,), call.state)
             exact = None if found.open or machine.grows_on(ref) else machine.exact_items((ref,), call.state)
             results = []
             for after, ordered in _sorting(machine, call, items, exact, call.state):
+                if ordered is None and exact is not None and found.items is not None:
+                    ordered = _of_any_order(found.items)
                 if ordered is not None:
                     after.store(ref, replace(found, items=ordered))
                 results.append((after, NONE))
@@ -262,41 +339,126 @@ def list_method(machine: Machine, call: Call) -> Results:
         case "copy":
             return [(call.state, (call.state.new(("copy", call.site), found),))]
         case "clear":
-            call.state.store(ref, Sequence(found.kind, ()))
-        case _ if found.kind == "set" and name in _GIVE_SETS:
-            held = [machine.elements(value, call.state) for value in ((ref,), *call.args)]
-            made = Sequence("set", None, union([v for values in held for v in values]))
-            return [(call.state, (call.state.new(("set", call.site), made),))]
+            call.state.store(ref, replace(found, items=(), element=(), open=False))
+            return [(call.state, NONE)]
+        case _ if found.kind == "set" and name in _OF_SETS:
+            return _set_method(machine, call, name, ref, found)
     return [(call.state, unknown("list", name, call.site))]
+
+
+def _is_empty(machine: Machine, ref: Ref, found: Sequence) -> bool:
+    return found.items == () and not found.open and not machine.grows_on(ref)
+
+
+def _has(found: Sequence, value: Value, state: State) -> bool:
+    """Whether a set is known to hold this."""
+    return found.items is not None and len(sets.distinct((*found.items, value), state)) <= len(found.items)
+
+
+_OF_SETS = frozenset({*sets.METHODS, *sets.IN_PLACE, *sets.ASKED})
+
+
+def _set_method(machine: Machine, call: Call, name: str, ref: Ref, found: Sequence) -> Results:
+    """What a set gives that it shares with others, becomes by them, or says of them."""
+    state = call.state
+    others = [_all_of(machine, value, state) for value in call.args]
+    if name in sets.ASKED:
+        verdict = sets.compared(sets.ASKED[name], sets.values_of(found), others[0], state) if others else None
+        if verdict is None or machine.grows_on(ref):
+            return [(state, unknown("set", name, call.site))]
+        return [(state, const(verdict is not (name == "isdisjoint")))]
+    made = sets.combined(sets.METHODS.get(name) or sets.IN_PLACE[name], found, others, state)
+    if name in sets.METHODS:
+        return [(state, (state.new(("set", call.site), made),))]
+    state.store(ref, replace(made, open=made.open or machine.grows_on(ref)))
+    return [(state, NONE)]
+
+
+def _all_of(machine: Machine, value: Value, state: State) -> list[Value] | None:
+    atom = only(value)
+    held = mappings.dict_of(atom, state)
+    return sets.values_of(state.get(held)) if held is not None else machine.exact_items(value, state)
 
 
 def _taken(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | None:
     """The place from which ``pop`` takes an item of a list that is known whole; None where that is not known."""
-    if not found.items or found.open or found.kind == "set" or machine.grows_on(ref):
+    if not found.items or found.open or machine.grows_on(ref) or (found.kind == "set" and len(found.items) > 1):
         return None
     at = 0 if call.path.endswith("popleft") else integer(call.args[0]) if call.args else -1
     return at % len(found.items) if at is not None and -len(found.items) <= at < len(found.items) else None
 
 
-def _place_of(machine: Machine, call: Call, found: Sequence, ref: Ref) -> int | None:
-    """The place of the item that ``remove`` takes away; None where that is not known."""
-    wanted = only(call.args[0]) if call.args else None
-    if not found.items or found.open or machine.grows_on(ref) or wanted is None:
-        return None
-    for i, value in enumerate(found.items):
-        if value == (wanted,):
+def _place_of(found: Sequence, value: Value) -> int | None:
+    """The first place of an item in a list that is known whole; -1 where it is not there, None where nobody knows."""
+    for i, held in enumerate(found.items or ()):
+        one, two = only(held), only(value)
+        is_same = one == two and one not in (None, JOINED)
+        if is_same or (isinstance(one, Const) and isinstance(two, Const) and one.value == two.value):
             return i
-        if not isinstance(only(value), Const | Lib | Ref | Dev):
+        if not isinstance(one, Const | Lib | Ref | Dev) or two is None:
             return None
-    return None
+    return -1
+
+
+def _without(machine: Machine, call: Call, name: str, ref: Ref, found: Sequence) -> Results:
+    """``remove`` and ``discard``; where it is not known which item that is, it may be any."""
+    is_whole = found.items is not None and not found.open and not machine.grows_on(ref)
+    place = _place_of(found, call.args[0]) if is_whole and call.args else None
+    if place == -1 and name == "remove" and call.frame.tries:
+        return _refused(machine, call, "KeyError" if found.kind == "set" else "ValueError")
+    if place is None:
+        call.state.store(ref, _in_any_order(found, []))
+    elif place >= 0:
+        items = found.items or ()
+        call.state.store(ref, replace(found, items=(*items[:place], *items[place + 1 :])))
+    return [(call.state, NONE)]
+
+
+def _in_any_order(found: Sequence, more: list[Value]) -> Sequence:
+    """What a list holds of which the order, or the number, is not known any more."""
+    return replace(found, items=None, element=union([*(found.items or ()), found.element, *more]), open=False)
+
+
+def _inserted(found: Sequence, at: int | None, value: Value) -> Sequence:
+    if found.items is None or at is None or (found.open and at != 0):
+        return _in_any_order(found, [value])
+    if found.open or len(found.items) >= operators.MOST_KEPT:
+        return replace(found, items=(value, union(found.items)) if found.items else (value,), open=True)
+    if found.most is not None and len(found.items) >= found.most:
+        return replace(found, items=(value, *found.items)[: found.most])
+    at = max(0, at + len(found.items)) if at < 0 else at
+    return replace(found, items=(*found.items[:at], value, *found.items[at:]))
+
+
+def _counted(machine: Machine, call: Call, name: str, found: Sequence, ref: Ref) -> Results:
+    """``row.index(x)`` and ``row.count(x)``."""
+    is_whole = found.items is not None and not found.open and not machine.grows_on(ref) and len(call.args) == 1
+    place = _place_of(found, call.args[0]) if is_whole else None
+    if name == "index" and place == -1 and call.frame.tries:
+        return _refused(machine, call, "ValueError")
+    if name == "index" and place is not None and place >= 0:
+        return [(call.state, const(place))]
+    if name == "count" and place is not None and constant(call.args[0]) is not ...:
+        held = [constant(item) for item in found.items or ()]
+        if ... not in held:
+            return [(call.state, const(held.count(constant(call.args[0]))))]
+    return [(call.state, unknown("list", name, call.site))]
+
+
+def _refused(machine: Machine, call: Call, name: str) -> Results:
+    """What is asked of a container that does not have it fails, where something waits for that."""
+    names = (name, "LookupError") if name in ("IndexError", "KeyError") else (name,)
+    return machine.fail(call.state, call.frame, Raised(None, names))
 
 
 def dict_method(machine: Machine, call: Call) -> Results:
     """``get``, ``items`` and the other methods of dicts."""
     name = call.path.rpartition(".")[2]
-    if call.receiver is None and call.args:
+    if call.receiver is None and call.args and name != "fromkeys":
         # dict.get(config, name), as classes below dict do it.
         call.receiver, call.args = only(call.args[0]), call.args[1:]
+    if name == "fromkeys" and call.args:
+        return _from_keys(machine, call)
     ref = mappings.dict_of(call.receiver, call.state)
     found = None if ref is None else call.state.get(ref)
     if ref is None or not isinstance(found, Dict):
@@ -310,6 +472,8 @@ def dict_method(machine: Machine, call: Call) -> Results:
             return [(state, NONE)]
         case "get" | "setdefault" | "pop":
             key = as_key(call.args[0], state) if call.args else NONE
+            if name == "pop" and len(call.args) == 1 and call.frame.tries and operators.lacks(found, key):
+                return _refused(machine, call, "KeyError")
             if name == "pop":
                 machine.store_dict(ref, operators.without_key(found, key), state)
             default = call.args[1] if len(call.args) > 1 else NONE
@@ -339,12 +503,46 @@ def dict_method(machine: Machine, call: Call) -> Results:
             return [(state, (state.new(("items", call.site), made),))]
         case "update":
             return _update(machine, call, ref, found)
+        case "move_to_end" if (moved := _moved(found, call)) is not None:
+            machine.store_dict(ref, moved, state)
+            return [(state, NONE)]
+        case "popitem" if found.items and found.exact:
+            last = next(iter(found.items)) if call.get("last") == FALSE else next(reversed(found.items))
+            machine.store_dict(ref, replace(found, items={k: v for k, v in found.items.items() if k != last}), state)
+            row = Sequence("tuple", (of_key(last), found.items[last]))
+            return [(state, (state.new(("item", call.site), row),))]
         case "copy":
             return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
         case "clear":
             machine.store_dict(ref, replace(found, items={}, element=(), exact=True), state)
             return [(state, NONE)]
     return [(state, unknown("dict", name, call.site))]
+
+
+def _from_keys(machine: Machine, call: Call) -> Results:
+    """``dict.fromkeys(names, value)``."""
+    given, value = call.args[0], call.args[1] if len(call.args) > 1 else NONE
+    results: Results = []
+    for state, rounds in machine.iterate(given, call.state, call.frame, call.site):
+        exact = machine.exact_items(given, state)
+        made = Dict({}, (), exact is not None)
+        for key in rounds if exact is None else exact:
+            made = operators.with_key(made, as_key(key, state), value)
+        results.append((state, (state.new(("mapping", call.site), made),)))
+    return results
+
+
+def _moved(found: Dict, call: Call) -> Dict | None:
+    """An ordered dict in which one key stands last now, or first."""
+    key = constant(as_key(call.args[0], call.state)) if call.args else ...
+    if key is ... or key not in found.items:
+        return None
+    is_last = call.kwargs.get("last", call.args[1] if len(call.args) > 1 else TRUE)
+    rest = {k: v for k, v in found.items.items() if k != key}
+    own = {key: found.items[key]}
+    if is_last not in (TRUE, FALSE):
+        return None
+    return replace(found, items={**rest, **own} if is_last == TRUE else {**own, **rest})
 
 
 def _update(machine: Machine, call: Call, ref: Ref, found: Dict) -> Results:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import paths
 from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.effects.stdlib import containers, settings
-from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
 from cudalint.machine.paths import Located
-from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU, OFTEN_SET
+from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU, OFTEN_SET, read
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
@@ -32,6 +33,7 @@ _OF_MACHINES = frozenset(
 _TAKING_ALL = ("tensorflow", "jax")
 # How far above a module a file of variables is looked for.
 _MOST_FOLDERS = 6
+_NOT_SET = Raised(None, ("KeyError", "LookupError"))
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
 
 
@@ -51,8 +53,10 @@ def environ_get(machine: Machine, call: Call) -> Results:
     known = process.environ(name)
     if known is not None:
         return [(call.state, known)]
-    if (_is_never_set(machine, name) or _is_told_otherwise(process, name)) and call.path.endswith("get"):
+    if _lacks(machine, process, name) and call.path.endswith("get"):
         return [(call.state, call.args[1] if len(call.args) > 1 else NONE)]
+    if name in process.removed and call.frame.tries:
+        return machine.fail(call.state, call.frame, _NOT_SET)
     if name in _RANKS and not (process.is_main and machine.program.is_notebook(machine.main)):
         # No launcher starts a kernel for each rank.
         if process.is_main and process.rank is None:
@@ -61,6 +65,11 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if len(call.args) > 1 and name not in OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
     return [(call.state, unknown("environ", name))]
+
+
+def _lacks(machine: Machine, process: Process, name: str) -> bool:
+    """Whether a variable is known not to be set."""
+    return name in process.removed or _is_never_set(machine, name) or _is_told_otherwise(process, name)
 
 
 def _is_told_otherwise(process: Process, name: str) -> bool:
@@ -105,11 +114,20 @@ def environ_set(machine: Machine, call: Call) -> Results:
 def environ_delete(machine: Machine, call: Call) -> Results:
     """``del os.environ[name]``, ``os.environ.pop(name)``."""
     names = strings(call.args[0]) if call.args else []
-    if len(names) == 1:
-        if names[0] == VISIBLE:
-            _taken_back(machine, call.state)
-        call.state.process = call.state.process.with_environ(names[0], None)
-    return [(call.state, unknown("environ", call.site))]
+    if len(names) != 1:
+        return [(call.state, unknown("environ", call.site))]
+    name, process = names[0], call.state.process
+    if name == VISIBLE:
+        _taken_back(machine, call.state)
+    known, default = process.environ(name), call.args[1] if len(call.args) > 1 else None
+    if name in process.removed and default is None and call.frame.tries and call.path != "os.unsetenv":
+        return machine.fail(call.state, call.frame, _NOT_SET)
+    if known is None and _lacks(machine, process, name):
+        known = default
+    call.state.process = process.with_environ(name, None)
+    if known is None:
+        known = (*(default or ())[:3], Unknown(("environ", name)))
+    return [(call.state, known)]
 
 
 def environ_contains(machine: Machine, call: Call) -> Results:
@@ -121,7 +139,7 @@ def environ_contains(machine: Machine, call: Call) -> Results:
         machine.rendezvous_seen = True
     if call.state.process.environ(names[0]) is not None:
         return [(call.state, const(True))]
-    if _is_never_set(machine, names[0]) or _is_told_otherwise(call.state.process, names[0]):
+    if _lacks(machine, call.state.process, names[0]):
         return [(call.state, FALSE)]
     return [(call.state, unknown(IN_ENVIRONMENT, names[0]))]
 
@@ -151,7 +169,7 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     before = process.environ(name)
     if name == VISIBLE and value == unknown("environ", VISIBLE):
         _taken_back(machine, state)
-    elif name == VISIBLE and process.driver is not None and not process.dead and _changes(process, before, value):
+    elif name == VISIBLE and process.driver is not None and not process.dead and _changes(state, before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
     if name == VISIBLE:
@@ -165,10 +183,26 @@ def _taken_back(machine: Machine, state: State) -> None:
         workers.forget_late_variable(machine, state)
 
 
-def _changes(process: Process, before: Value | None, value: Value) -> bool:
+def _changes(state: State, before: Value | None, value: Value) -> bool:
     """Whether other GPUs are asked for than the process has."""
-    same = before is not None and before == value and isinstance(only(value), Const)
-    return not same and not _keeps_numbers(process, before, value)
+    if isinstance(wanted := only(value), Const) and (before == value or (before is None and _is_told(state, wanted))):
+        return False
+    return not _keeps_numbers(state.process, before, value)
+
+
+def _is_told(state: State, wanted: Const) -> bool:
+    """Whether a path rests on the variable being this already, where the program was started."""
+    return any(
+        holds and told == ("==", wanted.value) and _is_variable(subject, wanted)
+        for (subject, told), holds in ((read(sym), holds) for sym, holds in state.facts)
+    )
+
+
+def _is_variable(subject: Hashable, wanted: Const) -> bool:
+    """Whether something is what the variable says, or another default where it is not set."""
+    parts = subject if isinstance(subject, tuple) else (subject,)
+    variable = unknown("environ", VISIBLE)[0]
+    return variable in parts and wanted not in parts and all(isinstance(p, Const) or p == variable for p in parts)
 
 
 def _keeps_numbers(process: Process, before: Value | None, value: Value) -> bool:
@@ -257,6 +291,16 @@ def environ_preset(machine: Machine, call: Call) -> Results:
     if process.environ(call.text("key")) is None and all(call.get(name) != FALSE for name in call.params):
         call.state.process = process.with_environ(call.text("key"), value)
     return [(call.state, NONE if call.receiver is None else (call.receiver,))]
+
+
+def worker_visible(machine: Machine, call: Call) -> Results:
+    """A library names its worker's GPU by the variable when it has imported main: what that made stays where it is."""
+    state = call.state
+    if state.process.initialised:
+        set_variable(machine, state, call.frame, call.site, VISIBLE, (Rank("local"),))
+    else:
+        state.process = state.process.with_environ(VISIBLE, (Rank("local"),))
+    return [(state, NONE)]
 
 
 def environ_from_file(machine: Machine, call: Call) -> Results:

@@ -9,7 +9,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import EXPECTED, SUPPRESSED, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.values import NONE, Lib, Partial, Ref, Value, const, only
+from cudalint.machine.values import NONE, Lib, Partial, Ref, Value, const, only, unknown
 
 _ENTERED = "<entered at "
 
@@ -41,6 +41,16 @@ def callback(machine: Machine, call: Call) -> Results:
         later = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))
         call.state.store(call.receiver, replace(obj, fields={**obj.fields, f"{_ENTERED}{call.site}>": (later,)}))
     return [(call.state, call.args[0] if call.args else NONE)]
+
+
+def pop_all(machine: Machine, call: Call) -> Results:
+    """``stack.pop_all()``: another stack, which is left instead of this one."""
+    obj = library_object(call)
+    if obj is None or not isinstance(call.receiver, Ref):
+        return [(call.state, unknown("stack", call.site))]
+    kept = {name: value for name, value in obj.fields.items() if not name.startswith(_ENTERED)}
+    call.state.store(call.receiver, replace(obj, fields=kept))
+    return [(call.state, (call.state.new(("stack", call.site), replace(obj, site=call.site)),))]
 
 
 def closing(machine: Machine, call: Call) -> Results:

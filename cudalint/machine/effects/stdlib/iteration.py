@@ -9,13 +9,14 @@ from itertools import product as combinations
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays
+from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Bound, Ref, Value, const, integer, only, union, unknown
+from cudalint.machine.values import NONE, Bound, Const, Ref, Value, const, integer, only, union, unknown
 
 MOST_COMBINED = 8
 
@@ -286,6 +287,10 @@ def consume(machine: Machine, call: Call) -> Results:
         return arrays.like(machine, call)
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        chosen = _chosen(machine, call, state)
+        if chosen is not None:
+            results.extend(chosen)
+            continue
         inner = replace(call, state=state, args=[*rounds, *call.args[1:]], kwargs={})
         key = call.kwargs.get("key", NONE)
         asks = bool(rounds) and key != NONE
@@ -294,6 +299,18 @@ def consume(machine: Machine, call: Call) -> Results:
         answer = _answer(machine, call, rounds, state)
         results.extend((s, answer or value) for s, value in arrays.like(machine, inner))
     return results
+
+
+def _chosen(machine: Machine, call: Call, state: State) -> Results | None:
+    """The first of the items whose key is the greatest or the least, where all keys are known; None otherwise."""
+    key, items = call.kwargs.get("key", NONE), machine.exact_items(call.args[0], state)
+    atom = only(call.args[0])
+    grows = isinstance(atom, Ref) and machine.grows_on(atom)
+    if key == NONE or call.path not in _CHOICES or not items or len(items) > MOST_COMBINED or grows:
+        return None
+    asked = replace(call, kwargs={"reverse": const(_CHOICES[call.path] is max)})
+    ordered = containers.by_keys(machine, asked, key, items, state)
+    return [(after, union(items) if rows is None else rows[0]) for after, rows in ordered]
 
 
 def _answer(machine: Machine, call: Call, rounds: list[Value], state: State) -> Value | None:
@@ -307,6 +324,10 @@ def _answer(machine: Machine, call: Call, rounds: list[Value], state: State) -> 
     if len(truths) > 1:
         return const(call.path == _ANY) if _decides(call.path, truths) else None
     truth = truths.pop()
+    is_more = not machine.exact_items(call.args[0], state) and all(isinstance(only(value), Const) for value in things)
+    if truth is not None and is_more and truth is not (call.path == _ANY):
+        # What is not gone through may be otherwise.
+        return None
     if truth is not None:
         return const(truth)
     return things[0] if all(value == things[0] for value in things) and only(things[0]) is not None else None

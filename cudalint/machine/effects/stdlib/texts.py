@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
-from string import Formatter
 
-from cudalint.machine import operators, versions
+from cudalint.machine import formats, mappings, operators, versions
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Sequence
+from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import Const, Dev, Lib, Rank, Value, const, constant, only, unknown
 
-# As a width it would make a text that fills the memory.
-_WIDE = re.compile(r"\d{5}")
-
 
 def str_method(machine: Machine, call: Call) -> Results:
-    """Methods of strings that are known, and of the text of a device."""
+    """Methods of strings, what they give of constants aside: what is filled in, and the text of a device."""
     state = call.state
     name = call.path.rpartition(".")[2]
     if isinstance(call.receiver, Dev):
@@ -25,50 +20,17 @@ def str_method(machine: Machine, call: Call) -> Results:
     text = call.receiver.value if isinstance(call.receiver, Const) else None
     if not isinstance(text, str):
         return [(state, unknown("str", call.site))]
-    if name == "format" and text.startswith("cuda:") and call.args:
-        return [(state, operators.joined([const("cuda:"), call.args[0]], ("format", call.site)))]
-    if name == "format" and call.args and text in ("{}", "{0}"):
-        return [(state, call.args[0])]
-    if name == "format" and not call.open and (parts := _fields(text, call)) is not None:
-        return [(state, operators.joined(parts, ("format", call.site)))]
+    sym = ("str", name, call.receiver, call.site)
+    if name == "format" and not call.open:
+        return [(state, formats.by_format(text, call.args, call.kwargs.get, sym))]
+    if name == "format_map" and len(call.args) == 1:
+        held = mappings.dict_of(only(call.args[0]), state)
+        found = None if held is None else state.get(held)
+        known = found.items if isinstance(found, Dict) and found.exact else {}
+        return [(state, formats.by_format(text, (), known.get, sym))]
     if name == "join" and len(call.args) == 1:
         return [(state, _joined(machine, text, call))]
-    known = [constant(v) for v in call.args]
-    named = {k: constant(v) for k, v in call.kwargs.items()}
-    is_known = not call.open and all(v is not ... for v in (*known, *named.values()))
-    if name not in _TEXT_METHODS or not is_known or (name == "format" and _WIDE.search(text) is not None):
-        return [(state, unknown("str", name, call.receiver, call.site))]
-    try:
-        found = getattr(text, name)(*known, **named)
-    except (TypeError, ValueError, LookupError, AttributeError):
-        return [(state, unknown("str", name, call.receiver, call.site))]
-    if isinstance(found, str) and len(found) > operators.LONGEST:
-        return [(state, unknown("str", name, call.receiver, call.site))]
-    if isinstance(found, list | tuple):
-        made = Sequence("list" if isinstance(found, list) else "tuple", tuple(const(part) for part in found))
-        return [(state, (state.new(("str", call.site), made),))]
-    return [(state, const(found))]
-
-
-def _fields(text: str, call: Call) -> list[Value] | None:
-    """The parts of what ``text.format(...)`` gives where some are not known; None where it does more."""
-    if all(constant(value) is not ... for value in (*call.args, *call.kwargs.values())):
-        return None
-    parts: list[Value] = []
-    try:
-        rows = list(Formatter().parse(text))
-    except ValueError:
-        return None
-    for place, (before, field, spec, conversion) in enumerate(rows):
-        parts += [const(before)] if before else []
-        if field is None:
-            continue
-        number = int(field) if field.isdecimal() else place if not field else None
-        value = call.kwargs.get(field) if number is None else dict(enumerate(call.args)).get(number)
-        if value is None or spec or conversion:
-            return None
-        parts.append(value)
-    return parts
+    return [(state, unknown(*sym))]
 
 
 def _joined(machine: Machine, between: str, call: Call) -> Value:
@@ -81,13 +43,6 @@ def _joined(machine: Machine, between: str, call: Call) -> Value:
     for item in items:
         parts += [item] if not parts else [const(between), item]
     return operators.joined(parts, sym)
-
-
-_TEXT_METHODS = frozenset(
-    {"startswith", "endswith", "lower", "upper", "strip", "lstrip", "rstrip", "split", "rsplit", "partition"}
-    | {"rpartition", "replace", "removeprefix", "removesuffix", "isdigit", "title", "capitalize", "format"}
-    | {"splitlines", "casefold", "isalpha", "isalnum", "isnumeric", "isspace", "isidentifier", "find", "rfind", "count"}
-)
 
 
 def _device_text_method(name: str, device: Dev, call: Call) -> Value:

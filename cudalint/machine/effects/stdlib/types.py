@@ -6,9 +6,10 @@ import builtins
 import collections.abc
 from collections.abc import Callable, Iterator
 
+from cudalint.machine import exceptions
 from cudalint.machine.classes import Order, defines, is_abstract, is_protocol
 from cudalint.machine.effects.stdlib import kinships
-from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -238,7 +239,7 @@ def _any_of(machine: Machine, kinds: Value, ask: Callable[[Atom | None], bool | 
 
 
 def _builtins(atom: Atom, held: object) -> set[str] | None:
-    """The classes of a constant or a container."""
+    """The classes of a constant, a container or an exception of Python's own."""
     match atom, held:
         case Const(value=bool() | int() | float() | str() | bytes() | None as value), _:
             return {f"builtins.{c.__name__}" for c in type(value).__mro__}
@@ -248,6 +249,8 @@ def _builtins(atom: Atom, held: object) -> set[str] | None:
             return {f"builtins.{own}", "collections.abc.Iterable"}
         case _, Dict():
             return {"builtins.dict", "collections.abc.Mapping"}
+        case _, LibraryObject(type=path) if (cls := exceptions.kind(path)) is not None:
+            return {f"builtins.{each.__name__}" for each in cls.__mro__}
     return None
 
 

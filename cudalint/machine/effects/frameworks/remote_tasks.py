@@ -1,0 +1,99 @@
+"""Functions and classes that a scheduler runs elsewhere, with the GPUs that each says it needs: ray."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from cudalint.machine.effects.concurrency.environments import call_methods
+from cudalint.machine.effects.gpu.cuda import is_set
+from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.servers.handlers import is_function
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Class, LibraryObject, Sequence
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import Process, State
+from cudalint.machine.values import Lib as LibraryName
+from cudalint.machine.values import Partial, Rank, Ref, Value, const, constant, only, unknown
+
+_WORK, _PATH = "<work>", "<path>"
+
+
+def remote(machine: Machine, call: Call) -> Results:
+    """``ray.remote(f)``, ``@ray.remote(num_gpus=1)``: what runs elsewhere, now or as a decorator."""
+    work = call.args[0] if call.args else None
+    if _needs_gpus(call):
+        return [(call.state, (LibraryName("cudalint.identity"),) if work is None else work)]
+    if work is None:
+        return [(call.state, (Partial((LibraryName("cudalint.remote"),), (const(call.path),), ()),))]
+    return [(call.state, _without_gpus(call, call.state, work, call.path))]
+
+
+def decorated(machine: Machine, call: Call) -> Results:
+    """The decorator that was made gets its function or class."""
+    path, work = call.args
+    return [(call.state, _without_gpus(call, call.state, work, str(constant(path))))]
+
+
+def _without_gpus(call: Call, state: State, work: Value, path: str) -> Value:
+    if not _is_class(work, state) and not is_function(work, state):
+        return work
+    fields: dict[str, Value] = {_WORK: work, _PATH: const(path)}
+    made = LibraryObject("cudalint.remote", fields, call.site)
+    return (state.new(("remote", call.site), made),)
+
+
+def _is_class(work: Value, state: State) -> bool:
+    return isinstance(atom := only(work), Ref) and isinstance(state.get(atom), Class)
+
+
+def _needs_gpus(call: Call) -> bool:
+    """Whether it says that it needs GPUs, or may say so where the code does not show it."""
+    given = call.get(call.text("key", "num_gpus"))
+    return call.open if given is None else constant(given) not in (0, None)
+
+
+def given_gpus(machine: Machine, call: Call) -> Results:
+    """``ray.get_gpu_ids()``: what the system calls the GPUs of this process, which counts those it sees from 0."""
+    spared = call.text("unless-env")
+    if spared and is_set(call.state.process, spared):
+        return [(call.state, unknown("gpus", call.site))]
+    numbers = Sequence("list", None, element=(Rank("system"),))
+    return [(call.state, (call.state.new(("gpus", call.site), numbers),))]
+
+
+def options(machine: Machine, call: Call) -> Results:
+    """``f.options(num_gpus=1)``: the same with other needs."""
+    held = library_object(call)
+    if held is None or call.receiver is None:
+        return [(call.state, unknown("remote", call.site))]
+    return [(call.state, held.fields[_WORK] if _needs_gpus(call) else (call.receiver,))]
+
+
+def start(machine: Machine, call: Call) -> Results:
+    """``f.remote(x)``: a process that imports nothing of this one runs it; of a class it makes an instance.
+
+    What that does to its own process is looked at, and nothing else of it: what it gives is not known here.
+    """
+    held = library_object(call)
+    if held is None:
+        return [(call.state, unknown("remote", call.site))]
+    model = machine.library.function(str(constant(held.fields[_PATH]))) or {}
+    ready = call.state.clone()
+    chain = machine.chain(ready, call.site, "another process runs it, and it asks for no GPU")
+    before = ready.process
+    spared = str(model.get("unless-env", ""))
+    ready.process = Process(
+        identity=(*before.identity, f"remote {call.site.module} {call.site.ordinal}"),
+        label="remote worker",
+        is_main=False,
+        environment=before.environment,
+        withheld=None if spared and is_set(before, spared) else (chain, str(model.get("value", ""))),
+    )
+    inner = Frame(call.frame.scope, call.frame.module)
+    # Others may have it run elsewhere, too: what lies in it is still looked at as what nobody calls.
+    entered = set(machine.record.entered)
+    for after, made in machine.call_value(held.fields[_WORK], call.args, call.kwargs, ready, inner, call.site):
+        if _is_class(held.fields[_WORK], after):
+            call_methods(machine, replace(call, state=after, frame=inner), made)
+    machine.record.entered &= entered
+    return [(call.state, unknown("remote", call.site))]
