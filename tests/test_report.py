@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from small_projects import findings
 
 from cudalint.config import Config, Versions
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
@@ -90,6 +91,42 @@ def test_what_the_program_handles_is_not_said_to_end_it(finding: Finding) -> Non
     shown = text(Report(findings=(dataclasses.replace(finding, caught=True),)), OutputFormat.FULL)
     assert "= expected: it fails there, and the program handles the exception\n" in shown
     assert "the program crashes" not in shown
+
+
+@pytest.mark.parametrize(
+    ("ending", "caught"),
+    [
+        ("return 0", True),
+        ("sys.exit()", True),
+        ("sys.exit(0)", True),
+        ("os._exit(0)", True),
+        ("sys.exit(1)", False),
+        ('sys.exit("no GPU here")', False),
+        ("os._exit(3)", False),
+        ("raise", False),
+    ],
+)
+def test_a_handler_that_ends_the_process_as_a_failure_handles_nothing(ending: str, caught: bool) -> None:
+    found = findings({"main.py": HANDLED.format(ending=ending)})
+    assert [(one.code, one.caught) for one in found] == [("CUD101", caught)]
+
+
+HANDLED = """\
+import multiprocessing as mp
+import os
+import sys
+import torch
+def work(n):
+    try:
+        return torch.ones(n, device="cuda").sum().item()
+    except Exception:
+        print("it failed")
+        {ending}
+if __name__ == "__main__":
+    torch.ones(1).cuda()
+    process = mp.get_context("fork").Process(target=work, args=(1,))
+    process.start()
+"""
 
 
 @pytest.mark.parametrize(("program", "caught"), [("broken_cpu_fallback", True), ("broken_billiard_pool", False)])

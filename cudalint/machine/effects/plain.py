@@ -21,6 +21,7 @@ from cudalint.machine.values import (
     Tensor,
     Unknown,
     Value,
+    constant,
     only,
     unknown,
 )
@@ -37,11 +38,24 @@ def nothing(machine: Machine, call: Call) -> Results:
 
 
 def stop(machine: Machine, call: Call) -> Results:
-    """``sys.exit()`` and its like: this path ends, by an exception whose ``kind`` its model says."""
+    """``sys.exit()`` and its like: this path ends, by an exception whose ``kind`` its model says.
+
+    A handler that ends its process as a failure lets what it handles go on to whoever waits for the process.
+    """
     name = call.text("kind", "SystemExit")
     given = None if call.open else list(call.args)
     value = exceptions.made(f"builtins.{name}", given, call.site, call.state) if call.frame.tries else None
-    return machine.fail(call.state, call.frame, Raised(None, (name,), value=value or ()))
+    raised = Raised(None, (name,), value=value or ())
+    if call.frame.handling and not call.frame.handling[-1].harmless and _is_failure(call.get("status") or ()):
+        handled = call.frame.handling[-1]
+        raised = replace(raised, outcome=handled.outcome, launch=handled.launch)
+    return machine.fail(call.state, call.frame, raised)
+
+
+def _is_failure(status: Value) -> bool:
+    """Whether a process that ends so has failed: by a number that is not 0, or with words."""
+    found = constant(status)
+    return isinstance(found, int | str) and found not in (0, False)
 
 
 def control(machine: Machine, call: Call) -> Results:
