@@ -163,9 +163,7 @@ class Unwinding(Core):
         first = raised[0][1]
         if len(said) > MOST_TOLD_APART:
             said = {(): [state for state, _ in raised]}
-        return [
-            (state, replace(first, value=value)) for value, states in said.items() for state in self.joined(states)
-        ]
+        return [(state, replace(first, value=value)) for value, states in said.items() for state in self.joined(states)]
 
     def _catches(self, handler: ir.Handler, raised: Raised, state: State, frame: Frame) -> bool:
         if handler.type is None or raised.hidden:
