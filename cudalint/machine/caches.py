@@ -54,5 +54,6 @@ def _places(sym: Hashable, depth: int) -> Iterator[Site]:
         case Unknown(sym=inner) if depth < _DEEPEST:
             yield from _places(inner, depth + 1)
         case tuple() if depth < _DEEPEST:
-            for part in sym:
+            # Where a number is written as a text there is nothing of the kind where the number is known.
+            for part in sym[2:] if sym[:1] == ("format",) else sym:
                 yield from _places(part, depth + 1)
