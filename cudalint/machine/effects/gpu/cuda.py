@@ -20,6 +20,8 @@ FAILS = frozenset({"driver", "init", "use", "touch"})
 POISONS = frozenset({"query", "driver", "init", "use"})
 
 VISIBLE = questions.VISIBLE
+# They work on the CPU where no GPU is in sight, unless one is named.
+_FALL_BACK = frozenset({"tensorflow", "jax"})
 # Frameworks that refuse a GPU by a number that no visible one has; TensorFlow may take another.
 _NUMBERS_CHECKED = frozenset({"torch", "cupy"})
 _RENUMBERED = "a GPU by its number in CUDA_VISIBLE_DEVICES, and those that it lists are counted from 0"
@@ -61,7 +63,7 @@ def touch(
         state.process = process = replace(process, forked_unseen=False)
     if hides_all(process):
         return state
-    if process.withheld is not None:
+    if process.withheld is not None and (device is not None or framework not in _FALL_BACK):
         _note_withheld(machine, state, frame, site, effect, what, *process.withheld)
         process = state.process
     if effect in FAILS and device is not None and framework in _NUMBERS_CHECKED and not process.misnumbered:
