@@ -188,9 +188,19 @@ def factory(machine: Machine, call: Call) -> Results:
         results.append((other, (Tensor(call.text("framework", "torch"), CPU, state.process.identity),)))
     preset = call.text("gpu", "init")
     framework = call.text("framework", "torch")
-    by_default = value is None and not call.flag("default-gpu")
+    unnamed = value is None
     after = touch(
-        machine, state, call.frame, call.site, framework, preset, call.label, gpu, context=True, by_default=by_default
+        machine,
+        state,
+        call.frame,
+        call.site,
+        framework,
+        preset,
+        call.label,
+        gpu,
+        context=True,
+        by_default=unnamed and not call.flag("default-gpu"),
+        unnamed=unnamed,
     )
     if after is not None:
         results.append((after, (new_tensor(machine, call, after, gpu),)))

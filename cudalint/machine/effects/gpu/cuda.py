@@ -40,12 +40,13 @@ def touch(
     device: Dev | None = None,
     context: bool = False,
     by_default: bool = False,
+    unnamed: bool = False,
 ) -> State | None:
     """Apply one use of the GPU; None where it ends the path.
 
     ``effect`` is one of the model's: query poisons forks; driver poisons and fails in a poisoned child;
     init also initialises the framework; use is what other frameworks than torch call init; touch only fails; told does
-    nothing by itself.
+    nothing by itself. ``unnamed``: the program does not ask for a GPU, the framework takes it.
     """
     process = state.process
     if process.dead or effect == "none" or framework in process.hidden:
@@ -63,7 +64,7 @@ def touch(
         state.process = process = replace(process, forked_unseen=False)
     if hides_all(process):
         return state
-    if process.withheld is not None and (device is not None or framework not in _FALL_BACK):
+    if process.withheld is not None and not (framework in _FALL_BACK and (unnamed or device is None)):
         _note_withheld(machine, state, frame, site, effect, what, *process.withheld)
         process = state.process
     if effect in FAILS and device is not None and framework in _NUMBERS_CHECKED and not process.misnumbered:
