@@ -185,7 +185,8 @@ def test_an_unknown_word_is_one_line(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_an_interruption_ends_all_and_shows_what_was_measured(tmp_path: Path) -> None:
-    environment = {**os.environ, "MARK": str(tmp_path), "PAPER_SLOWNESS": "0"}
+    # Slow, so that not all is measured where this process has to wait for its turn.
+    environment = {**os.environ, "MARK": str(tmp_path), "PAPER_SLOWNESS": "0.3"}
     command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--models", "torch.cuda"]
     with started(command, env=environment) as process:
         assert process.stderr is not None
