@@ -47,9 +47,14 @@ def _is_class(work: Value, state: State) -> bool:
 
 
 def _needs_gpus(call: Call) -> bool:
-    """Whether it says that it needs GPUs, or may say so where the code does not show it."""
+    """Whether it says that it needs GPUs, or may say so where the code does not show it.
+
+    An environment of its own may tell the scheduler to leave the visible GPUs alone.
+    """
     given = call.get(call.text("key", "num_gpus"))
-    return call.open if given is None else constant(given) not in (0, None)
+    if call.open or call.get("runtime_env") is not None:
+        return True
+    return given is not None and constant(given) not in (0, None)
 
 
 def given_gpus(machine: Machine, call: Call) -> Results:
