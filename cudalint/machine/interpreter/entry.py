@@ -207,22 +207,24 @@ class EntryRecord:
 
     def _with_assumptions(self, outcomes: list[Outcome], modelled: Container[str]) -> list[Outcome]:
         """The outcomes, each with what has to be so for it to come about."""
+        facts = [self._optional(outcome.facts) for outcome in outcomes]
+        told = [sayable(each, self.asked, modelled) for each in facts]
         ways: dict[Hashable, dict[Facts, None]] = {}
-        for outcome in outcomes:
-            ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, modelled)))
-        return [self._assuming(one, list(ways[_shown_as(one)]), modelled) for one in outcomes]
+        for outcome, way in zip(outcomes, told, strict=True):
+            ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, way)))
+        result: list[Outcome] = []
+        for outcome, each, way in zip(outcomes, facts, told, strict=True):
+            said = assumptions(needed(way, list(ways[_shown_as(outcome)])), each, self.asked, modelled)
+            said = (*said, *alternatives(self._open(outcome), modelled))
+            result.append(replace(outcome, assumptions=said))
+        return result
 
-    def _ways(self, outcome: Outcome, modelled: Container[str]) -> list[Facts]:
+    def _ways(self, outcome: Outcome, way: Facts) -> list[Facts]:
         """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
-        ways = [sayable(self._optional(outcome.facts), self.asked, modelled)]
+        ways = [way]
         for choice in self._open(outcome):
             ways = [(*way, fact) for way in ways for fact in (choice.one, choice.other)]
         return ways
-
-    def _assuming(self, outcome: Outcome, ways: list[Facts], modelled: Container[str]) -> Outcome:
-        facts = self._optional(outcome.facts)
-        said = assumptions(needed(sayable(facts, self.asked, modelled), ways), facts, self.asked, modelled)
-        return replace(outcome, assumptions=(*said, *alternatives(self._open(outcome), modelled)))
 
     def _final(self, outcome: Outcome) -> Outcome:
         """An outcome as all paths together show it."""
