@@ -421,9 +421,7 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
 
 def one_of(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
     """That something is one of several constants, where two paths say which it is and do not agree."""
-    others = {
-        subject: constants for fact in theirs if (told := _which(fact)) is not None for subject, constants in [told]
-    }
+    others = dict(told for fact in theirs if (told := _which(fact)) is not None)
     result: list[Fact] = []
     for fact in mine:
         told = _which(fact)
