@@ -159,6 +159,8 @@ class Core(Hooks, ABC):
         self._called: list[tuple[Ref, int]] = []
         # Of each loop that runs and whose rounds stand for more: the lists that were there before it.
         self.before_loops: list[set[Hashable]] = []
+        # How many loops it is in whose rounds stand for more.
+        self.open_loops = 0
         # What loops over numbers ask of these.
         self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
         # Whether coroutines that are made now run later: what is evaluated is given to a process that is being made, or
@@ -787,6 +789,14 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
         """Where a variable of this function or module is kept."""
+
+    @abstractmethod
+    def kept_at(self, place: tuple[Ref, str], state: State) -> Value:
+        """What is kept at a place."""
+
+    @abstractmethod
+    def keep_at(self, place: tuple[Ref, str], value: Value, state: State) -> None:
+        """Narrow down what is kept at a place."""
 
     @abstractmethod
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:

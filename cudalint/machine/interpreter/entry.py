@@ -9,6 +9,7 @@ from enum import Enum
 from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions, sayable
 from cudalint.machine.covering import needed
 from cudalint.machine.launched import Launched
+from cudalint.machine.messages import Messages
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read
 from cudalint.machine.started import ProcessRecord
@@ -159,6 +160,8 @@ class EntryRecord:
     asked: dict[Hashable, Asking] = field(default_factory=dict)
     # Whether a device is the one that the program names where something else may say another: unknown what that says.
     stand_ins: set[Hashable] = field(default_factory=set)
+    # What was sent through the channels of the program.
+    messages: Messages = field(default_factory=Messages)
     # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)
@@ -166,7 +169,8 @@ class EntryRecord:
     @property
     def events(self) -> int:
         """How much has happened so far that is recorded, whatever it is."""
-        return len(self.outcomes) + len(self.launches) + len(self.commands) + len(self.protected) + self.serves
+        happened = len(self.outcomes) + len(self.launches) + len(self.commands) + len(self.protected)
+        return happened + len(self.messages) + self.serves
 
     def copy(self) -> EntryRecord:
         """The same, for an entry that goes on from there."""
@@ -188,6 +192,7 @@ class EntryRecord:
             left_behind={*self.left_behind},
             asked={**self.asked},
             stand_ins={*self.stand_ins},
+            messages=self.messages.copy(),
             completed=[*self.completed],
             refused=[*self.refused],
         )
@@ -199,7 +204,7 @@ class EntryRecord:
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         given = [o for o in given if o.kind not in _OF_RANKS or are_of_several_ranks(o.facts)]
-        given = [o for o in given if o.within not in self.expected]
+        given = [o for o in given if o.within not in self.expected and not self._takes_what_nobody_sends(o)]
         # What is seen to be received too late its owner did not wait for, whatever it waited for.
         lost = {o.anchor for o in given if o.kind is Kind.PRODUCER_ENDS and o.cause}
         given = [o for o in given if o.kind is not Kind.CUDA_ACROSS or o.anchor not in lost]
@@ -257,6 +262,12 @@ class EntryRecord:
         if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
             return Doubt.CUT
         return Doubt.ELSEWHERE if self._is_averted_elsewhere(outcome) else None
+
+    def _takes_what_nobody_sends(self, outcome: Outcome) -> bool:
+        """Whether an outcome takes a message that nobody sends, where all code was looked at that could."""
+        if self.cut is not None or self.serves or self.commands:
+            return False
+        return self.messages.exclude(outcome.facts)
 
     def _optional(self, facts: Facts) -> Facts:
         return tuple(fact for fact in facts if not self._is_required(fact))

@@ -37,6 +37,7 @@ from cudalint.machine.values import (
 def lock(machine: Machine, call: Call) -> Results:
     """``Queue()``, ``Lock()``, ``Event()``, ``Value()``: they belong to the context that makes them."""
     state = call.state
+    machine.record.messages.opened(call.site)
     library = library_of(call)
     context = context_of(call)
     found = launching.ways(machine, state, library, context)
@@ -58,6 +59,7 @@ def lock(machine: Machine, call: Call) -> Results:
 def pipe(machine: Machine, call: Call) -> Results:
     """``Pipe()``: two ends."""
     state = call.state
+    machine.record.messages.opened(call.site)
     ends: list[Value] = []
     for i in range(2):
         fields: dict[str, Value] = {"<channel>": const(True)}
@@ -69,11 +71,12 @@ def pipe(machine: Machine, call: Call) -> Results:
 def put(machine: Machine, call: Call) -> Results:
     """``q.put(x)`` and ``conn.send(x)``: x is pickled for the process that reads."""
     state = call.state
-    value = call.args[0] if call.args else NONE
+    value = call.get("obj") or NONE
     ref = call.receiver
     obj = library_object(call)
     if not isinstance(ref, Ref) or obj is None:
         return [(state, NONE)]
+    machine.record.messages.sent(obj.site, value, state, call.site if machine.open_loops else None)
     crossing = list(carried(value, state, Pickler.NAMES))
     found = [c for c in crossing if c.is_picklable and c.what != "lock"]
     bad = [c for c in crossing if not c.is_picklable]

@@ -125,7 +125,7 @@ def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
         fields.update({_item(const(key)): value for key, value in held.items.items()})
     elif kind == "list":
         fields[_EACH] = union(machine.elements(given, state))
-    if kind == "Namespace":
+    if kind in ("Namespace", "dict"):
         fields.update({_item(const(name)): value for name, value in call.kwargs.items()})
     made = LibraryObject(_NAMESPACE if kind == "Namespace" else _PROXY, fields, call.site)
     return (state.new(("proxy", call.site), made),)

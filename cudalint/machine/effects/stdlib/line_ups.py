@@ -10,6 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.messages import QUEUED
 from cudalint.machine.values import FALSE, NONE, TRUE, Ref, const, only, union, unknown
 
 _HELD = "<held>"
@@ -18,6 +19,7 @@ _GIVEN = "<given>"
 
 def queue(machine: Machine, call: Call) -> Results:
     """``queue.Queue()``."""
+    machine.record.messages.opened(call.site)
     made = LibraryObject(call.text("type", call.path), {_HELD: ()}, call.site)
     return [(call.state, (call.state.new(("queue", call.site), made),))]
 
@@ -28,6 +30,7 @@ def put(machine: Machine, call: Call) -> Results:
     item = call.get("item")
     if obj is None or not isinstance(call.receiver, Ref) or item is None:
         return [(call.state, NONE)]
+    machine.record.messages.sent(obj.site, item, call.state, call.site if machine.open_loops else None)
     before = obj.fields.get(_HELD, ())
     held = union([before, item])
     call.state.store(call.receiver, replace(obj, fields={**obj.fields, _HELD: held}))
@@ -43,7 +46,7 @@ def get(machine: Machine, call: Call) -> Results:
         threads.hold_up(machine, call)
     elif not held and call.frame.tries:
         machine.fail(call.state.clone(), call.frame, Raised(None, ("Empty", "QueueEmpty"), harmless=True))
-    return [(call.state, held or unknown("queue", call.site, call.receiver))]
+    return [(call.state, held or unknown(QUEUED, call.site, call.receiver, obj and obj.site))]
 
 
 def _waits(call: Call) -> bool:
