@@ -300,6 +300,8 @@ class Assignment(Core):
                 if shared is not None and isinstance(held := state.get(shared), Dict):
                     self.store_dict(shared, operators.with_key(held, const(attr), new), state)
             case LibraryObject():
+                if attr == "value" and found.site in self.record.messages.of:
+                    self.record.messages.sent(found.site, value, state, None)
                 state.store(ref, replace(found, fields={**found.fields, attr: value}))
             case Class(scope=scope):
                 state.set_variable(scope, attr, value)

@@ -85,7 +85,7 @@ class Callbacks(Core):
         for found in (state.get(atom) for value in values for atom in value if isinstance(atom, Ref)):
             kept = found.attributes.values() if isinstance(found, Instance) else ()
             for one in (found, *(state.get(atom) for value in kept for atom in value if isinstance(atom, Ref))):
-                if isinstance(one, LibraryObject) and one.site in self.record.messages.of:
+                if isinstance(one, LibraryObject) and self.record.messages.has(one.site):
                     self.record.messages.left(one.site)
 
     def _comes_back_to(self, state: State, frame: Frame, site: Site) -> None:

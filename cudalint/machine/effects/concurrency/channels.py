@@ -38,6 +38,9 @@ def lock(machine: Machine, call: Call) -> Results:
     """``Queue()``, ``Lock()``, ``Event()``, ``Value()``: they belong to the context that makes them."""
     state = call.state
     machine.record.messages.opened(call.site)
+    if call.path.endswith(".Value"):
+        first = call.args[1] if len(call.args) > 1 else const(0)
+        machine.record.messages.sent(call.site, first, state, None)
     library = library_of(call)
     context = context_of(call)
     found = launching.ways(machine, state, library, context)
@@ -59,9 +62,9 @@ def lock(machine: Machine, call: Call) -> Results:
 def pipe(machine: Machine, call: Call) -> Results:
     """``Pipe()``: two ends."""
     state = call.state
-    machine.record.messages.opened(call.site)
     ends: list[Value] = []
     for i in range(2):
+        machine.record.messages.opened((call.site, i))
         fields: dict[str, Value] = {"<channel>": const(True)}
         made = LibraryObject("multiprocessing.Connection", fields, call.site)
         ends.append((state.new(("pipe", call.site, i), made),))
@@ -76,7 +79,9 @@ def put(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     if not isinstance(ref, Ref) or obj is None:
         return [(state, NONE)]
-    machine.record.messages.sent(obj.site, value, state, call.site if machine.open_loops else None)
+    end = _number_of_end(ref)
+    channel = obj.site if end is None else (obj.site, 1 - end)
+    machine.record.messages.sent(channel, value, state, call.site if machine.open_loops else None)
     crossing = list(carried(value, state, Pickler.NAMES))
     found = [c for c in crossing if c.is_picklable and c.what != "lock"]
     bad = [c for c in crossing if not c.is_picklable]
@@ -284,6 +289,13 @@ def _other_end(ref: Ref) -> Ref | None:
     return None
 
 
+def _number_of_end(ref: Ref) -> int | None:
+    match ref.address:
+        case (("pipe", Site(), int(i)), _, _):
+            return i
+    return None
+
+
 def _receive(machine: Machine, call: Call, channel: LibraryObject) -> None:
     """Take what other processes sent; where one has been joined before anything was taken, its memory is gone."""
     state, ref = call.state, call.receiver
@@ -349,6 +361,9 @@ def wait(machine: Machine, call: Call) -> Results:
         state.process = replace(state.process, pending=tuple(p for p in pending if not (p.on_gpu or answered)))
     source = library_object(call)
     told = (questions.RECEIVED, call.site, state.process.identity, None if source is None else source.site)
+    end = _number_of_end(call.receiver) if isinstance(call.receiver, Ref) else None
+    if source is not None and end is not None:
+        machine.record.messages.taken(told, (source.site, end))
     # What was said before tells nothing of what is said now.
     state.facts = questions.without(state.facts, told)
     known = () if source is None else source.fields.get(_TOLD, ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
@@ -127,6 +128,8 @@ def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
         fields[_EACH] = union(machine.elements(given, state))
     if kind in ("Namespace", "dict"):
         fields.update({_item(const(name)): value for name, value in call.kwargs.items()})
+    if kind.endswith("Queue"):
+        machine.record.messages.opened(call.site)
     made = LibraryObject(_NAMESPACE if kind == "Namespace" else _PROXY, fields, call.site)
     return (state.new(("proxy", call.site), made),)
 
@@ -152,6 +155,8 @@ def store(machine: Machine, call: Call) -> Results:
     if proxy is None or state.process.dead:
         return [(state, NONE)]
     values = (*call.args, *call.kwargs.values())
+    if proxy.site in machine.record.messages.of and values:
+        machine.record.messages.sent(proxy.site, values[0], state, call.site if machine.open_loops else None)
     found = [c for v in values for c in carried(v, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
     if not found:
         _keep(call, proxy)
@@ -206,7 +211,7 @@ def _keep(call: Call, proxy: LibraryObject) -> None:
 def item(machine: Machine, call: Call) -> Results:
     """``proxy[key]``, ``proxy.get(key)``, ``queue.get()``: what this process stored, or another one since."""
     proxy = library_object(call)
-    return [(call.state, _changed(call))] if proxy is None else _taken(machine, call, proxy)
+    return [(call.state, _changed(call, proxy))] if proxy is None else _taken(machine, call, proxy)
 
 
 def _taken(machine: Machine, call: Call, proxy: LibraryObject) -> Results:
@@ -222,7 +227,7 @@ def _taken(machine: Machine, call: Call, proxy: LibraryObject) -> Results:
         waiting = machine.readers.setdefault(proxy.site, [])
         if all(reader.site != call.site for reader in waiting):
             waiting.append(replace(call, state=call.state.clone()))
-    return [(call.state, union([stored, _changed(call)]))]
+    return [(call.state, union([stored, _changed(call, proxy)]))]
 
 
 def each(machine: Machine, call: Call) -> Results:
@@ -290,6 +295,11 @@ def _item(key: Value) -> str:
     return f"{_ITEM}{constant(key)!r}>"
 
 
-def _changed(call: Call) -> Value:
+def _changed(call: Call, proxy: LibraryObject | None) -> Value:
     """What another process may have stored there."""
-    return unknown("stored", call.site, call.state.process.identity)
+    identity = call.state.process.identity
+    if proxy is not None and str(constant(proxy.fields.get("<kind>", NONE))).endswith("Queue"):
+        told = (questions.RECEIVED, call.site, identity, proxy.site)
+        call.state.facts = questions.without(call.state.facts, told)
+        return unknown(*told)
+    return unknown("stored", call.site, identity)
