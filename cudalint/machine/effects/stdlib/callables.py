@@ -244,7 +244,7 @@ def register(machine: Machine, call: Call) -> Results:
     if len(call.args) == 1 and not is_function:
         function: Value = (Lib(f"{call.path}.__call__"),)
         return [(call.state, (Partial(function, ((ref,), call.args[0]), ()),))]
-    kind = _annotated(first, call.state, _place(call)) if is_function else call.args[0]
+    kind = _annotated(machine, first, call.state, _place(call)) if is_function else call.args[0]
     return [(_registered(ref, found, kind, call.args[-1], call.state), call.args[-1])]
 
 
@@ -253,11 +253,18 @@ def _place(call: Call) -> int:
     return 1 if call.text("kind") == "method" else 0
 
 
-def _annotated(function: Atom | None, state: State, place: int) -> Value:
-    """The name of the type that the parameter is annotated with that decides; empty where that is no name."""
+def _annotated(machine: Machine, function: Atom | None, state: State, place: int) -> Value:
+    """The type that the parameter is annotated with that decides: a class of its module, or the name of another.
+
+    Empty where that is no name.
+    """
     found = state.get(function) if isinstance(function, Ref) else None
     params = found.function.params[place:] if isinstance(found, Closure) else ()
-    return const(params[0].type) if params and params[0].type else ()
+    if not isinstance(found, Closure) or not params or not params[0].type:
+        return ()
+    named = machine.lookup(params[0].type, state, Ref(("module", found.module)))
+    cls = only(named or ())
+    return (cls,) if isinstance(cls, Ref) and isinstance(state.get(cls), Class) else const(params[0].type)
 
 
 def registered(machine: Machine, call: Call) -> Results:
