@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -612,6 +612,10 @@ class LibraryEffects:
             # Its class sets attributes whose names are not seen.
             return None
         return missing_globals.missing_part(machine, owner, key, state, frame, site)
+
+    def given_away(self, machine: Machine, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
+        channels.given_away(machine, values, state)
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

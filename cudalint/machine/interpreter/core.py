@@ -22,6 +22,7 @@ from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
+from cudalint.machine.messages import Messages
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.paths import Located
 from cudalint.machine.state import Process, Running, Sent, State
@@ -105,6 +106,7 @@ class Core(Hooks, ABC):
         self.forwarded: dict[Site, list[tuple[tuple[str, ...], Part, Outcome]]] = {}
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
+        self.messages = Messages(options.foretold)
         # The threads that are running, each started by the one before it.
         self.threads: list[Running] = []
         self.rendezvous_seen = False
@@ -290,6 +292,7 @@ class Core(Hooks, ABC):
         self.readers = {kept: [*found] for kept, found in before.readers.items()}
         self.sharers = {channel: {*senders} for channel, senders in before.sharers.items()}
         self.forwarded = {channel: [*found] for channel, found in before.forwarded.items()}
+        self.messages = before.messages.for_run(self.messages.foretold)
         self.rendezvous_seen = before.rendezvous_seen
         self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
         self.saved = {**before.saved}
@@ -775,6 +778,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _unknown_method(self, call: Call) -> Value | None:
         """What a method of something unknown gives, where more is known of it; None for all others."""
+
+    @abstractmethod
+    def _given_away(self, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
 
     @abstractmethod
     def _of_main(self, node: ir.Name, value: Value, state: State, frame: Frame) -> Results:

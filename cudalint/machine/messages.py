@@ -1,0 +1,191 @@
+"""What goes through the queues and pipes of a program, where all of it can be seen.
+
+A process runs when it is started, and what its queue is given later is not there yet: what it takes is unknown then. So
+an entry in which a process takes something is run twice, and the second time it takes what the first run saw put there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from cudalint.machine import questions
+from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.state import State
+from cudalint.machine.values import JOINED, Const, Dev, Lib, Ref, Unknown, Value, unknown
+
+# Of a channel through which more goes it is not said what.
+MOST_MESSAGES = 6
+_DEEPEST = 4
+# What is rebuilt of containers.
+_KINDS = frozenset({"tuple", "list"})
+
+_MESSAGE = "message"
+
+# A queue, or the end of a pipe that something comes out of: where it was made, and which end.
+Channel: TypeAlias = Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Blank:
+    """A part of a message of which nothing is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A tuple, a list or a dict that was sent: it has an address in no process."""
+
+    kind: str
+    keys: tuple[Hashable, ...]
+    parts: tuple[tuple[Part, ...], ...]
+
+
+Part: TypeAlias = "Const | Dev | Lib | Blank | Packed"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """Something that goes through a channel; ``facts`` hold wherever it was put there."""
+
+    part: Part
+    facts: tuple[questions.Fact, ...]
+
+
+Foretold: TypeAlias = Mapping[Channel, tuple[Message, ...]]
+
+
+@dataclass(slots=True)
+class Messages:
+    """What an entry puts into its channels and takes from them; ``foretold`` is what an earlier run of it put there.
+
+    ``vague`` are the channels through which something goes that is not known; ``asked`` those that something is taken
+    from.
+    """
+
+    foretold: Foretold = field(default_factory=dict)
+    any_made: bool = False
+    said: dict[Channel, dict[Part, tuple[questions.Fact, ...]]] = field(default_factory=dict)
+    vague: set[Channel] = field(default_factory=set)
+    asked: set[Channel] = field(default_factory=set)
+
+    def for_run(self, foretold: Foretold) -> Messages:
+        """The same, for an entry that goes on from there."""
+        said = {channel: {**found} for channel, found in self.said.items()}
+        return Messages(foretold, self.any_made, said, {*self.vague}, {*self.asked})
+
+    def say(self, channel: Channel, value: Value, state: State) -> None:
+        """Something is put into a channel."""
+        said = self.said.setdefault(channel, {})
+        facts = tuple(fact for fact in state.facts if questions.is_of_the_run(fact[0]))
+        for part in _parts(value, state, 0):
+            if isinstance(part, Blank):
+                self.vague.add(channel)
+                continue
+            known = said.get(part)
+            said[part] = facts if known is None else tuple(fact for fact in known if fact in facts)
+        if len(said) > MOST_MESSAGES or len({numbers for part in said if (numbers := _numbers(part))}) > 1:
+            self.vague.add(channel)
+
+    def take(self, channel: Channel, state: State, sym: tuple[Hashable, ...]) -> list[tuple[State, Value]]:
+        """What comes out of a channel, each on a path of its own; empty where that is not known."""
+        self.asked.add(channel)
+        possible = [one for one in self.foretold.get(channel, ()) if _may_hold(one.facts, state)]
+        states = [state.clone() for _ in possible[1:]]
+        result: list[tuple[State, Value]] = []
+        for i, (message, path) in enumerate(zip(possible, [state, *states], strict=False)):
+            for question, answer in message.facts:
+                path.assume(question, answer)
+            path.learn(*_told(sym, i))
+            result.append((path, _unpacked(message.part, path, sym)))
+        return result
+
+    @property
+    def settled(self) -> Foretold:
+        """What goes through the channels that something was taken from, of which all is known that is put there."""
+        return {
+            channel: tuple(Message(part, facts) for part, facts in self.said[channel].items())
+            for channel in sorted(self.asked - self.vague, key=repr)
+            if self.said.get(channel)
+        }
+
+    def agrees(self, foretold: Foretold) -> bool:
+        """Whether nothing else was put into these channels."""
+        return all(
+            channel not in self.vague and set(self.said.get(channel, ())) <= {message.part for message in messages}
+            for channel, messages in foretold.items()
+        )
+
+
+def _told(sym: Hashable, message: int) -> questions.Fact:
+    """Which message a path was given: those that were told something else stay apart from it."""
+    return ("is", "==", Unknown(sym), Const((_MESSAGE, message))), True
+
+
+def assumed(facts: Iterable[questions.Fact]) -> tuple[questions.Fact, ...]:
+    """Facts without which message a path was given: each of them comes."""
+    return tuple(fact for fact in facts if not _is_told(fact))
+
+
+def _is_told(fact: questions.Fact) -> bool:
+    match fact[0]:
+        case ("is", "==", Unknown(), Const(value=(str(kind), int()))):
+            return kind == _MESSAGE
+    return False
+
+
+def _may_hold(facts: tuple[questions.Fact, ...], state: State) -> bool:
+    return all(state.fact(question) is not (not answer) for question, answer in facts)
+
+
+def _parts(value: Value, state: State, depth: int) -> tuple[Part, ...]:
+    """The alternatives of what is sent, without the process that it lies in."""
+    found: dict[Part, None] = {}
+    for atom in value:
+        match atom:
+            case Const() | Dev() | Lib():
+                found[atom] = None
+            case Ref() if depth < _DEEPEST:
+                found[_packed(atom, state, depth)] = None
+            case _:
+                found[Blank()] = None
+    return tuple(found) if found and JOINED not in value else (*found, Blank())
+
+
+def _numbers(part: Part) -> tuple[Hashable, ...]:
+    """The numbers in a message: where others have other ones, each reader takes its own, as the number of its GPU."""
+    match part:
+        case Const(value=int() | float() as number) if not isinstance(number, bool):
+            return (number,)
+        case Const(value=str() as text) if any(map(str.isdigit, text)):
+            return (text,)
+        case Dev(index=index) if index is not None:
+            return (index,)
+        case Packed(parts=parts):
+            return tuple(number for inner in parts for one in inner for number in _numbers(one))
+    return ()
+
+
+def _packed(ref: Ref, state: State, depth: int) -> Part:
+    match state.get(ref):
+        case Sequence(kind=kind, items=items, open=False) if items is not None and kind in _KINDS:
+            return Packed(kind, (), tuple(_parts(item, state, depth + 1) for item in items))
+        case Dict(items=named, exact=True, view=None):
+            return Packed("dict", tuple(named), tuple(_parts(item, state, depth + 1) for item in named.values()))
+    return Blank()
+
+
+def _unpacked(part: Part, state: State, sym: tuple[Hashable, ...]) -> Value:
+    """What a process makes of a message that it received."""
+    match part:
+        case Const() | Dev() | Lib():
+            return (part,)
+        case Blank():
+            return unknown(*sym)
+    inner = [
+        tuple(atom for one in parts for atom in _unpacked(one, state, (*sym, i))) for i, parts in enumerate(part.parts)
+    ]
+    site = (_MESSAGE, *sym)
+    if part.kind == "dict":
+        return (state.new(site, Dict(dict(zip(part.keys, inner, strict=True)))),)
+    return (state.new(site, Sequence(part.kind, tuple(inner))),)
