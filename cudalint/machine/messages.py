@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from cudalint.machine import questions
-from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.state import State
-from cudalint.machine.values import JOINED, Const, Dev, Lib, Ref, Unknown, Value, unknown
+from cudalint.machine.trace import Site
+from cudalint.machine.values import JOINED, Const, Dev, Lib, Ref, Unknown, Value, only, unknown
 
 # Of a channel through which more goes it is not said what.
 MOST_MESSAGES = 6
@@ -33,15 +34,27 @@ class Blank:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """A function or a class, by the name that it has at the top of its module: so it is pickled."""
+
+    module: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Packed:
-    """A tuple, a list or a dict that was sent: it has an address in no process."""
+    """A tuple, a list, a dict or an object that was sent: it has an address in no process.
+
+    ``keys`` are those of a dict, or the names of an object's attributes, whose class is ``cls``.
+    """
 
     kind: str
     keys: tuple[Hashable, ...]
     parts: tuple[tuple[Part, ...], ...]
+    cls: Named | None = None
 
 
-Part: TypeAlias = "Const | Dev | Lib | Blank | Packed"
+Part: TypeAlias = "Const | Dev | Lib | Blank | Named | Packed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +100,8 @@ class Messages:
         if len(said) > MOST_MESSAGES or len({numbers for part in said if (numbers := _numbers(part))}) > 1:
             self.vague.add(channel)
 
-    def take(self, channel: Channel, state: State, sym: tuple[Hashable, ...]) -> list[tuple[State, Value]]:
-        """What comes out of a channel, each on a path of its own; empty where that is not known."""
+    def take(self, channel: Channel, state: State, sym: tuple[Hashable, ...], site: Site) -> list[tuple[State, Value]]:
+        """What comes out of a channel at ``site``, each on a path of its own; empty where that is not known."""
         self.asked.add(channel)
         possible = [one for one in self.foretold.get(channel, ()) if _may_hold(one.facts, state)]
         states = [state.clone() for _ in possible[1:]]
@@ -97,7 +110,7 @@ class Messages:
             for question, answer in message.facts:
                 path.assume(question, answer)
             path.learn(*_told(sym, i))
-            result.append((path, _unpacked(message.part, path, sym)))
+            result.append((path, _unpacked(message.part, path, sym, site)))
         return result
 
     @property
@@ -172,20 +185,40 @@ def _packed(ref: Ref, state: State, depth: int) -> Part:
             return Packed(kind, (), tuple(_parts(item, state, depth + 1) for item in items))
         case Dict(items=named, exact=True, view=None):
             return Packed("dict", tuple(named), tuple(_parts(item, state, depth + 1) for item in named.values()))
+        case Instance(cls=cls, attributes=attributes):
+            named_cls = _packed(cls, state, depth)
+            if isinstance(named_cls, Named):
+                inner = tuple(_parts(value, state, depth + 1) for value in attributes.values())
+                return Packed("object", tuple(attributes), inner, named_cls)
+        case Closure(address=(str(module), str(name))) | Class(module=module, qualname=name) if "." not in name:
+            return Named(module, name)
     return Blank()
 
 
-def _unpacked(part: Part, state: State, sym: tuple[Hashable, ...]) -> Value:
-    """What a process makes of a message that it received."""
+def _unpacked(part: Part, state: State, sym: tuple[Hashable, ...], site: Site) -> Value:
+    """What a process makes of a message that it received at ``site``."""
     match part:
         case Const() | Dev() | Lib():
             return (part,)
         case Blank():
             return unknown(*sym)
+        case Named():
+            return _found(part, state) or unknown(*sym)
     inner = [
-        tuple(atom for one in parts for atom in _unpacked(one, state, (*sym, i))) for i, parts in enumerate(part.parts)
+        tuple(atom for one in parts for atom in _unpacked(one, state, (*sym, i), site))
+        for i, parts in enumerate(part.parts)
     ]
-    site = (_MESSAGE, *sym)
+    key = (_MESSAGE, *sym)
+    if part.cls is not None:
+        cls = only(_found(part.cls, state) or ())
+        attributes = dict(zip(map(str, part.keys), inner, strict=True))
+        return (state.new(key, Instance(cls, attributes, site)),) if isinstance(cls, Ref) else unknown(*sym)
     if part.kind == "dict":
-        return (state.new(site, Dict(dict(zip(part.keys, inner, strict=True)))),)
-    return (state.new(site, Sequence(part.kind, tuple(inner))),)
+        return (state.new(key, Dict(dict(zip(part.keys, inner, strict=True)))),)
+    return (state.new(key, Sequence(part.kind, tuple(inner))),)
+
+
+def _found(named: Named, state: State) -> Value | None:
+    """What a name stands for at the top of its module."""
+    scope = state.get(Ref(("module", named.module)))
+    return scope.variables.get(named.name) if isinstance(scope, Scope) else None

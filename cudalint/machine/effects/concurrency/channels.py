@@ -380,7 +380,7 @@ def wait(machine: Machine, call: Call) -> Results:
     # What was said before tells nothing of what is said now.
     state.facts = questions.without(state.facts, told)
     if source is not None and call.path.endswith(_TAKING):
-        taken = machine.messages.take(_channel(source, from_outside=True), state, told)
+        taken = machine.messages.take(_channel(source, from_outside=True), state, told, call.site)
         if taken:
             return taken
     known = () if source is None else source.fields.get(_TOLD, ())

@@ -224,7 +224,7 @@ def _taken(machine: Machine, call: Call, proxy: LibraryObject) -> Results:
     if _is_queue(proxy) and call.path.endswith(".get") and not call.state.process.dead:
         told = (questions.RECEIVED, call.site, call.state.process.identity, proxy.site)
         call.state.facts = questions.without(call.state.facts, told)
-        if taken := machine.messages.take(channel(proxy), call.state, told):
+        if taken := machine.messages.take(channel(proxy), call.state, told, call.site):
             return taken
     if _is_queue(proxy) and not stored and not call.state.process.dead:
         # It waits for what another process stores, which is refused as well.
