@@ -215,11 +215,16 @@ class EntryRecord:
         ways: dict[Hashable, dict[Facts, None]] = {}
         for outcome, way in zip(outcomes, told, strict=True):
             ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, way)))
+        paths: dict[Hashable, dict[Facts, None]] = {}
+        for outcome in outcomes:
+            paths.setdefault(_shown_as(outcome), {})[outcome.facts] = None
         result: list[Outcome] = []
         for outcome, each, way in zip(outcomes, facts, told, strict=True):
-            said = assumptions(needed(way, list(ways[_shown_as(outcome)])), each, self.asked, modelled)
+            alike = _shown_as(outcome)
+            said = assumptions(needed(way, list(ways[alike])), each, self.asked, modelled)
             said = (*said, *alternatives(self._open(outcome), modelled))
-            result.append(replace(outcome, assumptions=said))
+            conditional = bool(outcome.facts and needed(outcome.facts, list(paths[alike])))
+            result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
 
     def _ways(self, outcome: Outcome, way: Facts) -> list[Facts]:

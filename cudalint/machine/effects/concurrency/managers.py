@@ -9,6 +9,7 @@ from cudalint.machine.effects.receivers import context_of, initialised, library_
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.crossing import ELSEWHERE, Carried, Pickler, carried
@@ -142,8 +143,7 @@ def _of_program(call: Call) -> Instance | None:
 
 def _server(manager: Instance) -> State | None:
     """The state of this process in which a manager's server started; None where it is not seen to be started."""
-    held = only(manager.attributes.get("<snapshot>", NONE))
-    return held.state.clone() if isinstance(held, Snapshot) and isinstance(held.state, State) else None
+    return kept_state(manager.attributes.get("<snapshot>", NONE))
 
 
 # -- what is stored ------------------------------------------------------------------------------------------------
