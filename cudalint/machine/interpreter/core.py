@@ -167,6 +167,8 @@ class Core(Hooks, ABC):
         # The global that a function gave back last, by its module, where that was None.
         self._gave_none: tuple[ir.Name, str] | None = None
         self._kept: ir.Expr | None = None
+        # Whether the comprehension that was last gone through had any round.
+        self._went_round = False
         # What the match statements look at whose patterns are tried, each within the one before it.
         self._subjects: list[Value] = []
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
@@ -709,6 +711,14 @@ class Core(Hooks, ABC):
     @abstractmethod
     def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``manager.__exit__(None, None, None)``."""
+
+    @abstractmethod
+    def refuses_call(self, function: Value, given: Given) -> bool:
+        """Whether a function or class of the program is known not to take what it is called with."""
+
+    @abstractmethod
+    def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:
+        """The exception by which the class of an object refuses to set an attribute; None where it does not."""
 
     @abstractmethod
     def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:

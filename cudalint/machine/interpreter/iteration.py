@@ -12,7 +12,18 @@ from cudalint.machine import counting, enums, file_questions, mappings, question
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.counting import Held
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    NOTHING_LEFT,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key, of_key
@@ -539,7 +550,8 @@ class Iteration(Core):
             listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= MOST_ALTERNATIVES)
             items = sets.distinct(produced, after) if kind == "set" else tuple(produced)
             made = Sequence(kind, items if listed else None, union(produced), open=not exact)
-            results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
+            name = NOTHING_LEFT if made.items == () and self._went_round else "comp"
+            results.append((after, (after.new((name, frame.module, node.ordinal), made),)))
         return results
 
     def _clauses(
@@ -568,10 +580,15 @@ class Iteration(Core):
         for current, iterable in self.eval(clause.iter, state, frame):
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
-            for after, rounds in self.iterate(iterable, current, frame, site, _most_rounds(node)):
+            most = _most_rounds(node)
+            numbers = _numbers_of(iterable, current) if most > MOST_ITEMS else None
+            known = known if numbers is None else numbers
+            each = self.iterate(iterable, current, frame, site, most) if numbers is None else [(current, numbers)]
+            for after, rounds in each:
                 is_whole = known is not None and len(known) == len(rounds)
                 exact = exact and is_whole
                 ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys, not is_whole)
+                self._went_round = bool(rounds)
                 exact = exact and sure
                 done.extend(ended)
         return self.joined(done), exact and len(node.generators) == 1
@@ -674,9 +691,40 @@ class Iteration(Core):
 
 
 def _most_rounds(node: ir.Comprehension) -> int:
-    """A dict that is copied, or some of its items, is gone through item by item."""
-    is_copy = node.kind == "dict" and isinstance(node.key, ir.Name) and isinstance(node.element, ir.Name)
-    return _MOST_COPIED if is_copy else MOST_ITEMS
+    """A dict that is copied, or some of its items, is gone through item by item, and what is chosen by plain tests."""
+    if node.kind == "dict" and isinstance(node.key, ir.Name) and isinstance(node.element, ir.Name):
+        return _MOST_COPIED
+    tests = [test for clause in node.generators for test in clause.tests]
+    is_short = bool(tests) and len(node.generators) == 1 and all(map(_is_plain, (*tests, node.element)))
+    return MOST_STEPS if is_short else MOST_ITEMS
+
+
+def _is_plain(node: ir.Expr) -> bool:
+    """Whether an expression takes no longer than it is long, unlike a call of a function by its name."""
+    match node:
+        case ir.Const() | ir.Name():
+            return True
+        case ir.Attr(value=value) | ir.Not(value=value) | ir.Unary(value=value):
+            return _is_plain(value)
+        case ir.Call(func=ir.Attr(value=value), args=args):
+            return _is_plain(value) and all(_is_plain(arg.value) for arg in args)
+        case ir.Sub(value=value, index=index):
+            return _is_plain(value) and _is_plain(index)
+        case ir.Compare(left=left, right=right):
+            return _is_plain(left) and _is_plain(right)
+        case ir.Bool(values=parts) | ir.Display(items=parts):
+            return all(map(_is_plain, parts))
+        case ir.Bin(first=first, rest=rest):
+            return _is_plain(first) and all(_is_plain(part) for _, part in rest)
+    return False
+
+
+def _numbers_of(iterable: Value, state: State) -> list[Value] | None:
+    """All numbers of a range, where these are few."""
+    atom = only(iterable)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    numbers = found.numbers if isinstance(found, Sequence) else None
+    return None if numbers is None or len(numbers) > MOST_STEPS else [const(number) for number in numbers]
 
 
 def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: bool) -> Dict:

@@ -9,7 +9,7 @@ from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Closure, LibraryObject, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
 from cudalint.machine.launch.arguments import (
@@ -127,7 +127,9 @@ def pool_map(machine: Machine, call: Call) -> Results:
     if not call.text("counted") and any(_is_empty(machine, value, state) for value in given):
         return _nothing_done(call, name)
     if call.flag("star"):
-        items = vary(machine, state, items_of(machine, call, call.get("iterable") or ()), call.site)
+        rows = call.get("iterable") or ()
+        is_whole = machine.exact_items(rows, state) is not None
+        items = vary(machine, state, items_of(machine, call, rows), call.site, is_whole=is_whole)
         args = arguments(machine, state, items)
     elif call.text("counted"):
         args = [element_of(machine, call, _uncounted(call.get(call.text("counted")) or (), state), 0)]
@@ -138,11 +140,12 @@ def pool_map(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, {})
 
 
-_WRITTEN_DOWN = frozenset({"display", "range"})
+_WRITTEN_DOWN = frozenset({"display", "range", NOTHING_LEFT})
 
 
 def _is_empty(machine: Machine, value: Value, state: State) -> bool:
-    """Whether there is nothing to do: a list that is written down where it is used, and to which no loop adds anything.
+    """Whether there is nothing to do: a list that is written down where it is used, and to which no loop adds anything,
+    or of which a test that is known left nothing.
 
     One that was not made by the call that runs, or is made of others, may have been filled by other callers.
     """

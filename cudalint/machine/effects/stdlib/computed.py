@@ -6,12 +6,22 @@ What is not known of their arguments stands for itself: where such a function lo
 from __future__ import annotations
 
 import ast
+import base64
+import binascii
 import bisect
+import datetime
+import decimal
 import fnmatch
+import fractions
+import heapq
 import itertools
+import json
 import math
+import operator
 import os.path
 import shlex
+import statistics
+import struct
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass
@@ -37,6 +47,11 @@ def _length(thing: Sized) -> int:
     return len(thing)
 
 
+def _from_json(text: str) -> object:
+    """``json.loads``, of what no setting of a project is."""
+    return json.loads(text)
+
+
 def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
     return [(key, list(group)) for key, group in itertools.groupby(items)]
 
@@ -44,13 +59,32 @@ def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
 # None of these costs more than what it is given is long.
 _FUNCTIONS: dict[str, Callable[..., object]] = {
     "ast.literal_eval": ast.literal_eval,
+    "base64.b64decode": base64.b64decode, "base64.b64encode": base64.b64encode,
+    "base64.urlsafe_b64decode": base64.urlsafe_b64decode, "base64.urlsafe_b64encode": base64.urlsafe_b64encode,
+    "binascii.hexlify": binascii.hexlify, "binascii.unhexlify": binascii.unhexlify,
     "bisect.bisect": bisect.bisect, "bisect.bisect_left": bisect.bisect_left,
     "bisect.bisect_right": bisect.bisect_right,
     "builtins.abs": abs, "builtins.all": all, "builtins.any": any, "builtins.ascii": ascii, "builtins.bin": bin,
     "builtins.chr": chr, "builtins.divmod": divmod, "builtins.enumerate": enumerate, "builtins.format": format,
     "builtins.hex": hex, "builtins.int": _in_base, "builtins.len": _length, "builtins.max": max, "builtins.min": min,
     "builtins.oct": oct, "builtins.ord": ord, "builtins.repr": repr, "builtins.reversed": reversed,
+    "builtins.int.from_bytes": int.from_bytes, "builtins.bytes.fromhex": bytes.fromhex,
+    "builtins.float.fromhex": float.fromhex, "builtins.str.maketrans": str.maketrans,
     "builtins.round": round, "builtins.sum": sum, "builtins.zip": zip,
+    "datetime.date": datetime.date, "datetime.datetime": datetime.datetime, "datetime.time": datetime.time,
+    "datetime.timedelta": datetime.timedelta, "datetime.date.fromisoformat": datetime.date.fromisoformat,
+    "datetime.datetime.fromisoformat": datetime.datetime.fromisoformat,
+    "datetime.datetime.strptime": datetime.datetime.strptime,
+    "datetime.datetime.combine": datetime.datetime.combine,
+    "decimal.Decimal": decimal.Decimal, "fractions.Fraction": fractions.Fraction,
+    "heapq.nlargest": heapq.nlargest, "heapq.nsmallest": heapq.nsmallest, "json.loads": _from_json,
+    "statistics.fmean": statistics.fmean, "statistics.mean": statistics.mean, "statistics.median": statistics.median,
+    "struct.calcsize": struct.calcsize, "struct.pack": struct.pack, "struct.unpack": struct.unpack,
+    **{f"operator.{f.__name__}": f for f in (
+        operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt, operator.not_, operator.truth,
+        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.neg,
+        operator.abs, operator.and_, operator.or_, operator.xor, operator.contains, operator.countOf, operator.indexOf,
+    )},
     "fnmatch.fnmatch": fnmatch.fnmatch, "fnmatch.fnmatchcase": fnmatch.fnmatchcase,
     "itertools.accumulate": itertools.accumulate, "itertools.chain": itertools.chain,
     "itertools.combinations": itertools.combinations, "itertools.compress": itertools.compress,
@@ -139,13 +173,13 @@ def computed(machine: Machine, call: Call) -> Results | None:
 
 
 # What a function gives as it is; all else is gone through.
-_WHOLE = (int, float, str, bytes, tuple, dict, type(None), _Kept)
+_WHOLE = (int, float, str, bytes, tuple, dict, type(None), _Kept, *operators.COMPUTED)
 
 
 def _method_of(call: Call) -> Callable[..., object] | None:
     """A method of a text or number that is known."""
     match call.receiver:
-        case Const(value=str() | bytes() | int() | float() as held):
+        case Const(value=held) if isinstance(held, (str, bytes, int, float, *operators.COMPUTED)):
             kind, _, name = call.path.rpartition(".")
             is_own = kind == f"builtins.{type(held).__name__}" and not name.startswith("_") and name not in _FILL
             return getattr(held, name, None) if is_own else None
@@ -186,6 +220,8 @@ def _as_python(machine: Machine, value: Value, state: State, depth: int) -> obje
     if isinstance(found, Dict):
         is_plain = found.exact and not found.element and all(isinstance(k, str | int | float) for k in found.items)
         return list(found.items) if is_plain else _Kept(value)
+    if isinstance(found, Sequence) and found.numbers is not None and len(found.numbers) <= _MOST:
+        return list(found.numbers)
     if not isinstance(found, Sequence) or found.kind not in ("list", "tuple") or found.open:
         return _Kept(value)
     if found.items is None or len(found.items) > _MOST:
