@@ -13,6 +13,10 @@ from cudalint.machine.values import Const, Ref, Value
 BEGAN = "<snapshot>"
 # The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
 SUPPRESSED = "<suppressed>"
+# What ``iter`` gives: a sequence that remembers what was taken of it, and is pickled as that.
+ITER = "iter"
+# All that has less once something was taken of it.
+TAKEN_OF = frozenset({"iterator", ITER})
 # Part of the address of a list that is empty since a test lets through nothing of what it is made of.
 NOTHING_LEFT = "nothing left"
 # In place of it, where these are what is to happen.

@@ -129,6 +129,9 @@ class Classes(Core):
         entries = self.mro(instance.cls, state)
         if any(isinstance(entry, Class) and "frozen" in entry.told for entry in entries):
             return "FrozenInstanceError"
+        is_row = any(isinstance(entry, str) and self.library.is_a(entry, "typing.NamedTuple") for entry in entries)
+        if is_row and any(name == field for field, _ in self.record_fields(instance.cls, state)):
+            return "AttributeError"
         kept = self._class_attribute(instance.cls, name, state)
         held = state.get(atom) if kept is not None and isinstance(atom := only(kept), Ref) else None
         if isinstance(held, Closure) and held.kind == "property" and held.setter is None:

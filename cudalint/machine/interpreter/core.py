@@ -498,6 +498,10 @@ class Core(Hooks, ABC):
         """Whether a call of a function makes a coroutine that runs later."""
 
     @abstractmethod
+    def awaited(self, value: Value, state: State, frame: Frame) -> Results:
+        """What awaiting a value gives."""
+
+    @abstractmethod
     def awaits_for(self, path: str, given: Given) -> list[Given] | None:
         """A call of a library with what its coroutines give; None where it is given none, or does not wait."""
 

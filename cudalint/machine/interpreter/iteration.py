@@ -14,6 +14,7 @@ from cudalint.machine.counting import Held
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
 from cudalint.machine.heap import (
     NOTHING_LEFT,
+    TAKEN_OF,
     Class,
     Closure,
     Dict,
@@ -240,7 +241,7 @@ class Iteration(Core):
         for after, value in self.eval(test, state, frame):
             atom = only(value)
             found = after.get(atom) if isinstance(atom, Ref) else None
-            if after is state and isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind != "iterator":
+            if after is state and isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind not in TAKEN_OF:
                 state.store(atom, Sequence(found.kind, ()))
 
     def _left_by(self, test: ir.Expr, state: State, frame: Frame) -> list[State]:

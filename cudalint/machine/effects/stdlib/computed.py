@@ -32,7 +32,7 @@ from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Const, Member, Ref, Value, const, only
+from cudalint.machine.values import Const, Member, Ref, Value, const, constant, only
 
 
 def _in_base(text: object, base: int) -> int:
@@ -151,7 +151,7 @@ def computed(machine: Machine, call: Call) -> Results | None:
     if function is None or call.open or (call.receiver is None and not call.args):
         return None
     try:
-        args = [_as_python(machine, value, call.state, 0) for value in call.args]
+        args = [_argument(machine, call, value) for value in call.args]
         kwargs = {name: _as_python(machine, value, call.state, 0) for name, value in call.kwargs.items()}
         if any(isinstance(value, int) and abs(value) > _WIDEST for value in args if call.receiver is not None):
             return None
@@ -206,6 +206,16 @@ def _few(found: object, most: int) -> list[object]:
     if len(rows) > most:
         raise Unseen
     return rows
+
+
+def _argument(machine: Machine, call: Call, value: Value) -> object:
+    """An argument of a function; of a method, a dict is a table that it looks into."""
+    atom = only(value)
+    found = call.state.get(atom) if isinstance(atom, Ref) and call.receiver is not None else None
+    if not isinstance(found, Dict):
+        return _as_python(machine, value, call.state, 0)
+    held = {key: constant(item) for key, item in found.items.items()}
+    return _Kept(value) if ... in held.values() or not found.exact or found.element else held
 
 
 def _as_python(machine: Machine, value: Value, state: State, depth: int) -> object:

@@ -9,10 +9,11 @@ from typing import Any
 
 from cudalint.machine import mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import NOTHING_LEFT, Dict, Generator, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, Dict, Generator, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.picking import is_choice
+from cudalint.machine.slices import as_slice
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     FALSE,
@@ -74,12 +75,8 @@ def _drain(machine: Machine, value: Value, state: State) -> None:
     """An iterator of which all is taken has nothing left."""
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) else None
-    if (
-        isinstance(atom, Ref)
-        and isinstance(found, Sequence)
-        and found.kind == "iterator"
-        and not machine.grows_on(atom)
-    ):
+    is_taken_of = isinstance(found, Sequence) and found.kind in TAKEN_OF
+    if isinstance(atom, Ref) and isinstance(found, Sequence) and is_taken_of and not machine.grows_on(atom):
         state.store(atom, replace(found, items=()))
 
 
@@ -281,6 +278,14 @@ def _are_distinct(container: Value, items: list[Value], state: State) -> bool:
     found = state.get(atom) if isinstance(atom, Ref) else None
     is_set = isinstance(found, Sequence) and found.kind == "set"
     return not is_set or len(items) < 2 or sets.keys(items, state) is not None
+
+
+def slice_(machine: Machine, call: Call) -> Results:
+    """``slice(start, stop, step)``: what stands between brackets."""
+    given = [() if value == NONE else value for value in call.args]
+    bounds = [(), *given] if len(given) == 1 else given
+    key = as_slice((*bounds, (), ())[:3], unknown("slice object", call.site))
+    return [(call.state, key)]
 
 
 def set_item(machine: Machine, call: Call) -> Results:

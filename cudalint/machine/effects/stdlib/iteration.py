@@ -11,7 +11,7 @@ from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import NOTHING_LEFT, Generator, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import ITER, NOTHING_LEFT, TAKEN_OF, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
@@ -128,7 +128,7 @@ def cycle(machine: Machine, call: Call) -> Results:
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         exact = machine.exact_items(call.args[0], state)
         items = tuple(rounds if exact is None else exact)
-        made = Sequence(_CYCLE if exact else "iterator", items, (), True) if items else Sequence("iterator", ())
+        made = Sequence(_CYCLE if exact else ITER, items, (), True) if items else Sequence(ITER, ())
         results.append((state, (state.new(("cycle", call.site), made),)))
     return results
 
@@ -422,7 +422,7 @@ def _stepped(machine: Machine, ref: Ref, generator: Generator, call: Call) -> Re
 def _advance(machine: Machine, ref: Ref, state: State) -> None:
     """What was taken of an iterator is gone; what it gives after all that is known of it is any of its kind."""
     found = state.get(ref)
-    if not isinstance(found, Sequence) or found.kind not in ("iterator", _CYCLE) or not found.items:
+    if not isinstance(found, Sequence) or found.kind not in {*TAKEN_OF, _CYCLE} or not found.items:
         return
     first, *more = found.items
     rest = tuple(more)
@@ -433,7 +433,7 @@ def _advance(machine: Machine, ref: Ref, state: State) -> None:
         state.store(ref, replace(found, items=rest))
         return
     if found.kind == _CYCLE:
-        state.store(ref, Sequence("iterator", None, union(found.items)))
+        state.store(ref, Sequence(ITER, None, union(found.items)))
         return
     state.store(ref, replace(found, items=rest or None, element=union([*found.items, found.element])))
 
@@ -465,7 +465,7 @@ def iter_(machine: Machine, call: Call) -> Results:
     atom = only(call.args[0])
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Sequence) and found.kind in _WITHOUT_PLACE and found.items is not None and not found.open:
-        return [(call.state, (call.state.new(("iter", call.site), Sequence("iterator", found.items)),))]
+        return [(call.state, (call.state.new(("iter", call.site), Sequence(ITER, found.items)),))]
     if not isinstance(found, LibraryObject):
         return [(call.state, call.args[0])]
     results: Results = []
