@@ -204,6 +204,8 @@ def contains(found: Object | None, key: Value) -> bool | None:
         return None
     if isinstance(found, Dict):
         return True if wanted in found.items else (False if found.exact else None)
+    if isinstance(found, Sequence) and found.numbers is not None:
+        return wanted in found.numbers if isinstance(wanted, int) else None
     if isinstance(found, Sequence) and found.items is not None and not found.open:
         known = [constant(v) for v in found.items]
         if wanted in known:

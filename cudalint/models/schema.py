@@ -140,7 +140,7 @@ DOES = frozenset(
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
         "future.outcome", "future.callback", "class.method", "command.context", "command.current-context",
         "stack.callback", "closing", "held", "held.called", "chain", "groups",
-        "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "queue.local.size",
+        "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "queue.local.size", "event.local.asked",
         "event.local", "event.local.give", "event.local.wait", "event.local.meet",
         "heap", "heap.push",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.commands",

@@ -374,6 +374,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "event.local.wait": line_ups.wait,
     "event.local.meet": line_ups.meet,
     "queue.local.size": line_ups.size,
+    "event.local.asked": line_ups.asked,
     "heap": line_ups.heap,
     "heap.push": line_ups.heap,
     "pool.apply": pools.pool_apply,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, exceptions, mappings, signatures
+from cudalint.machine import enums, exceptions, mappings, operators, signatures
 from cudalint.machine.classes import Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
@@ -27,6 +27,7 @@ _BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__",
 _METACLASS = "metaclass"
 # That it was ``dataclasses.dataclass`` that made a class, and that its fields are given by their names.
 _STANDARD, _RECORD, _BY_NAME = Lib("dataclasses.dataclass"), "dataclass", "kw_only"
+_OF_FIELDS = "field"
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
 
@@ -99,7 +100,25 @@ class Classes(Core):
             return frozenset()
         given = decorator.args if isinstance(decorator, ir.Call) else ()
         told = {arg.keyword for arg in given if isinstance(arg.value, ir.Const) and arg.value.value is True}
-        return frozenset({_RECORD, *(word for word in told if word is not None)})
+        told |= {f"not {arg.keyword}" for arg in given if arg.keyword not in told}
+        # What a field says of itself may leave it out of comparisons.
+        is_told = any(isinstance(s, ir.Assign) and isinstance(s.value, ir.Call) for s in node.body)
+        return frozenset({_RECORD, *(word for word in told if word is not None), *((_OF_FIELDS,) if is_told else ())})
+
+    def are_equal_records(self, left: Value, right: Value, state: State) -> bool | None:
+        """Whether two objects of a dataclass are equal, by their fields; None where that is not known."""
+        pair = [state.get(atom) if isinstance(atom := only(value), Ref) else None for value in (left, right)]
+        rows: list[Dict] = []
+        for found in pair:
+            if not isinstance(found, Instance) or not isinstance(pair[0], Instance) or found.cls != pair[0].cls:
+                return None
+            entries = self.mro(found.cls, state)
+            told = [entry.told if isinstance(entry, Class) else frozenset() for entry in entries]
+            if not all(_RECORD in words and words.isdisjoint({"not eq", _OF_FIELDS}) for words in told):
+                return None
+            names = [name for name, _ in self.record_fields(found.cls, state)]
+            rows.append(Dict({name: found.attributes.get(name, ()) for name in names}))
+        return operators.hold_the_same(*rows)
 
     def refuses_call(self, function: Value, given: Given) -> bool:
         """Whether a function or class of the program is known not to take what it is called with."""

@@ -717,6 +717,10 @@ class Core(Hooks, ABC):
         """``manager.__exit__(None, None, None)``."""
 
     @abstractmethod
+    def are_equal_records(self, left: Value, right: Value, state: State) -> bool | None:
+        """Whether two objects of a dataclass are equal, by their fields; None where that is not known."""
+
+    @abstractmethod
     def refuses_call(self, function: Value, given: Given) -> bool:
         """Whether a function or class of the program is known not to take what it is called with."""
 

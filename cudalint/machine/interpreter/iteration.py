@@ -71,10 +71,20 @@ class Iteration(Core):
         done: list[State] = []
         for current, iterable in self.eval(node.iter, state, frame):
             site = Site(frame.module, node.iter.ordinal)
+            whole = self._whole_rounds(node, iterable, current)
+            if whole is not None:
+                done.extend(self._rounds(node, whole, whole, current, iterable, frame, is_whole=True))
+                continue
             for after, rounds in self.iterate(iterable, current, frame, site, MOST_STEPS):
                 few = self._with_later(node, _few_rounds(rounds), after, iterable, frame)
                 done.extend(self._rounds(node, max(rounds, few, key=len), few, after, iterable, frame))
         return self.joined(done)
+
+    def _whole_rounds(self, node: ir.For, iterable: Value, state: State) -> list[Value] | None:
+        """All rounds of a loop over few numbers that only computes; None of others."""
+        numbers = _numbers_of(iterable, state)
+        is_short = numbers is not None and isinstance(node.target, ir.Name) and all(map(_computes, node.body))
+        return numbers if is_short else None
 
     def _with_later(
         self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame
@@ -103,18 +113,29 @@ class Iteration(Core):
         return [*rounds, *(_at_turn(turn, rounds, state, site) for turn in found)]
 
     def _rounds(
-        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+        self,
+        node: ir.For,
+        rounds: list[Value],
+        few: list[Value],
+        state: State,
+        iterable: Value,
+        frame: Frame,
+        is_whole: bool = False,
     ) -> list[State]:
-        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise."""
+        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise.
+
+        ``is_whole``: these are all that there are.
+        """
         outer_breaks, outer_continues = frame.breaks, frame.continues
         frame.breaks, frame.continues = [], []
         left: list[State] = []
         states = [state]
         was_second = state.second_round
         told = state.facts
-        some = self._stand_for_more(iterable, state)
-        self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, few, state) else set())
-        exact = self.exact_items(iterable, state)
+        some = not is_whole and self._stand_for_more(iterable, state)
+        goes_on = not is_whole and self.goes_on(iterable, few, state)
+        self.before_loops.append(_lists_of(frame, state) if goes_on else set())
+        exact = rounds if is_whole else self.exact_items(iterable, state)
         is_more = exact is None or len(exact) > len(few)
         begun, waiting, i, returned = self.steps, list(rounds), 0, len(frame.returns)
         before: Held = {}
@@ -124,7 +145,7 @@ class Iteration(Core):
                 waiting = [union(waiting)]
             value = waiting.pop(0)
             if frame.steps is not None:
-                self.keep_rest(node, waiting, value, some or self.goes_on(iterable, few, state), states, frame)
+                self.keep_rest(node, waiting, value, some or goes_on, states, frame)
             ready: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
@@ -718,6 +739,35 @@ def _is_plain(node: ir.Expr) -> bool:
         case ir.Bin(first=first, rest=rest):
             return _is_plain(first) and all(_is_plain(part) for _, part in rest)
     return False
+
+
+def _computes(statement: ir.Stmt) -> bool:
+    """Whether a statement takes no longer than it is long: it calls nothing but methods that keep something."""
+    match statement:
+        case ir.Break() | ir.Continue():
+            return True
+        case ir.Assign(targets=targets, value=value):
+            return all(map(_is_quick, (*targets, value)))
+        case ir.AugAssign(target=target, value=value):
+            return _is_quick(target) and _is_quick(value)
+        case ir.ExprStmt(value=value):
+            return _is_quick(value)
+        case ir.If(test=test, body=body, orelse=orelse):
+            return _is_quick(test) and all(map(_computes, (*body, *orelse)))
+    return False
+
+
+# Methods of what keeps something.
+_KEEPING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "put", "update"})
+
+
+def _is_quick(node: ir.Expr) -> bool:
+    match node:
+        case ir.Call(func=ir.Attr(value=value, attr=attr), args=args):
+            return attr in _KEEPING and _is_quick(value) and all(_is_quick(arg.value) for arg in args)
+        case ir.Call():
+            return False
+    return _is_plain(node)
 
 
 def _numbers_of(iterable: Value, state: State) -> list[Value] | None:

@@ -77,7 +77,8 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "datetime.datetime.strptime": datetime.datetime.strptime,
     "datetime.datetime.combine": datetime.datetime.combine,
     "decimal.Decimal": decimal.Decimal, "fractions.Fraction": fractions.Fraction,
-    "heapq.nlargest": heapq.nlargest, "heapq.nsmallest": heapq.nsmallest, "json.loads": _from_json,
+    "heapq.nlargest": heapq.nlargest, "heapq.nsmallest": heapq.nsmallest,
+    "json.dumps": json.dumps, "json.loads": _from_json,
     "statistics.fmean": statistics.fmean, "statistics.mean": statistics.mean, "statistics.median": statistics.median,
     "struct.calcsize": struct.calcsize, "struct.pack": struct.pack, "struct.unpack": struct.unpack,
     **{f"operator.{f.__name__}": f for f in (
@@ -148,7 +149,7 @@ class _Kept:
 def computed(machine: Machine, call: Call) -> Results | None:
     """What a function, or a method of a constant, gives that Python can compute; None of all others."""
     function = _FUNCTIONS.get(call.path) if call.receiver is None else _method_of(call)
-    if function is None or call.open or (call.receiver is None and not call.args):
+    if function is None or call.open or (call.receiver is None and not call.args and not call.kwargs):
         return None
     try:
         args = [_argument(machine, call, value) for value in call.args]
@@ -210,12 +211,26 @@ def _few(found: object, most: int) -> list[object]:
 
 def _argument(machine: Machine, call: Call, value: Value) -> object:
     """An argument of a function; of a method, a dict is a table that it looks into."""
+    if call.path == "json.dumps":
+        return _deeply(machine, value, call.state, 0)
     atom = only(value)
     found = call.state.get(atom) if isinstance(atom, Ref) and call.receiver is not None else None
     if not isinstance(found, Dict):
         return _as_python(machine, value, call.state, 0)
     held = {key: constant(item) for key, item in found.items.items()}
     return _Kept(value) if ... in held.values() or not found.exact or found.element else held
+
+
+def _deeply(machine: Machine, value: Value, state: State, depth: int) -> object:
+    """What is written as it is, with all that it holds."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST and not machine.grows_on(atom) else None
+    match found:
+        case Dict(items=items, exact=True, element=()) if all(isinstance(key, str | int | float) for key in items):
+            return {key: _deeply(machine, item, state, depth + 1) for key, item in items.items()}
+        case Sequence(kind="list" | "tuple", items=tuple(parts), open=False) if len(parts) <= _MOST:
+            return [_deeply(machine, part, state, depth + 1) for part in parts]
+    return atom.value if isinstance(atom, Const) and not isinstance(atom.value, Member) else _Kept(value)
 
 
 def _as_python(machine: Machine, value: Value, state: State, depth: int) -> object:

@@ -214,15 +214,19 @@ def starmap(machine: Machine, call: Call) -> Results:
     function, rows = call.args[:2]
     results: Results = []
     for state, rounds in machine.iterate(rows, call.state, call.frame, call.site):
-        made: Results = [(state, ())]
+        whole = machine.exact_items(rows, state)
+        is_whole = whole is not None and len(whole) == len(rounds)
+        made: list[tuple[State, list[Value]]] = [(state, [])]
         for row in rounds:
             items = machine.exact_items(row, state) or []
             made = [
-                (after, union([before, value]))
+                (after, [*before, value])
                 for current, before in made
                 for after, value in machine.call_value(function, items, {}, current, call.frame, call.site)
             ]
-        results.extend((s, (s.new(("starmap", call.site), Sequence("list", None, value)),)) for s, value in made)
+        for after, values in made:
+            listed = Sequence("list", tuple(values)) if is_whole else Sequence("list", None, union(values))
+            results.append((after, (after.new(("starmap", call.site), listed),)))
     return results
 
 

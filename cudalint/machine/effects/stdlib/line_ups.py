@@ -149,6 +149,14 @@ def give(machine: Machine, call: Call) -> Results:
     return [(state, NONE) for state in after]
 
 
+def asked(machine: Machine, call: Call) -> Results:
+    """``event.is_set()``: where no other thread may have given the sign."""
+    obj = library_object(call)
+    given = () if obj is None else obj.fields.get(_GIVEN, ())
+    is_known = given == TRUE or (given == FALSE and _is_quiet(call.state))
+    return [(call.state, given if is_known else unknown("event", call.site, call.receiver))]
+
+
 def meet(machine: Machine, call: Call) -> Results:
     """``barrier.wait()``: whoever comes last lets the others go on."""
     return give(machine, call) if threads.is_awaited(call) else wait(machine, call)
