@@ -169,6 +169,8 @@ class Core(Hooks, ABC):
         # The global that a function gave back last, by its module, where that was None.
         self._gave_none: tuple[ir.Name, str] | None = None
         self._kept: ir.Expr | None = None
+        # Whether the comprehension that was last gone through had any round.
+        self._went_round = False
         # What the match statements look at whose patterns are tried, each within the one before it.
         self._subjects: list[Value] = []
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
@@ -499,6 +501,10 @@ class Core(Hooks, ABC):
         """Whether a call of a function makes a coroutine that runs later."""
 
     @abstractmethod
+    def awaited(self, value: Value, state: State, frame: Frame) -> Results:
+        """What awaiting a value gives."""
+
+    @abstractmethod
     def awaits_for(self, path: str, given: Given) -> list[Given] | None:
         """A call of a library with what its coroutines give; None where it is given none, or does not wait."""
 
@@ -712,6 +718,18 @@ class Core(Hooks, ABC):
     @abstractmethod
     def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``manager.__exit__(None, None, None)``."""
+
+    @abstractmethod
+    def are_equal_records(self, left: Value, right: Value, state: State) -> bool | None:
+        """Whether two objects of a dataclass are equal, by their fields; None where that is not known."""
+
+    @abstractmethod
+    def refuses_call(self, function: Value, given: Given) -> bool:
+        """Whether a function or class of the program is known not to take what it is called with."""
+
+    @abstractmethod
+    def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:
+        """The exception by which the class of an object refuses to set an attribute; None where it does not."""
 
     @abstractmethod
     def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
