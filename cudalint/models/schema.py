@@ -89,6 +89,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "when": dict,
     "unless": dict,
     "idle": dict,
+    "needed": list,
     "iterator": bool,
     "parameters": bool,
     "pickle": str,
