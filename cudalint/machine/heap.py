@@ -67,7 +67,8 @@ class Closure:
 class Class:
     """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one.
 
-    ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances.
+    ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``given_gpus``: a scheduler
+    makes them in processes that see the GPUs alone which it gave each of them.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Class:
     members: tuple[str, ...] = ()
     meta: Value = ()
     asks_first: bool = False
+    given_gpus: bool = False
 
 
 @dataclass(frozen=True, slots=True)
