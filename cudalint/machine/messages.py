@@ -7,7 +7,7 @@ an entry in which a process takes something is run twice, and the second time it
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from cudalint.machine import questions
@@ -16,8 +16,8 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import JOINED, Const, Dev, Lib, Ref, Unknown, Value, only, unknown
 
-# Of a channel through which more goes it is not said what.
-MOST_MESSAGES = 6
+# Of a channel through which more goes it is not said what: as any reader may find them, and in all.
+MOST_MESSAGES, _MOST_NOTED = 8, 64
 _DEEPEST = 4
 # What is rebuilt of containers.
 _KINDS = frozenset({"tuple", "list"})
@@ -79,25 +79,37 @@ class Messages:
     foretold: Foretold = field(default_factory=dict)
     any_made: bool = False
     said: dict[Channel, dict[Part, tuple[questions.Fact, ...]]] = field(default_factory=dict)
+    # What has been put there so far at one place in rounds of a loop that stand for more.
+    _again: dict[tuple[Channel, Site], Part] = field(default_factory=dict)
     vague: set[Channel] = field(default_factory=set)
     asked: set[Channel] = field(default_factory=set)
 
     def for_run(self, foretold: Foretold) -> Messages:
         """The same, for an entry that goes on from there."""
         said = {channel: {**found} for channel, found in self.said.items()}
-        return Messages(foretold, self.any_made, said, {*self.vague}, {*self.asked})
+        return Messages(foretold, self.any_made, said, {**self._again}, {*self.vague}, {*self.asked})
 
-    def say(self, channel: Channel, value: Value, state: State) -> None:
-        """Something is put into a channel."""
-        said = self.said.setdefault(channel, {})
+    def say(self, channel: Channel, value: Value, state: State, again: Site | None) -> None:
+        """Something is put into a channel; ``again`` is where, if that is done in more rounds of a loop than are run.
+
+        Of these only what all have in common is known.
+        """
         facts = tuple(fact for fact in state.facts if questions.is_of_the_run(fact[0]))
         for part in _parts(value, state, 0):
-            if isinstance(part, Blank):
-                self.vague.add(channel)
+            if again is None:
+                self._note(channel, part, facts)
                 continue
-            known = said.get(part)
-            said[part] = facts if known is None else tuple(fact for fact in known if fact in facts)
-        if len(said) > MOST_MESSAGES or len({numbers for part in said if (numbers := _numbers(part))}) > 1:
+            before = self._again.get((channel, again), part)
+            self._again[channel, again] = common = _common(before, part)
+            if before != common:
+                self.said[channel].pop(before, None)
+            self._note(channel, common, facts)
+
+    def _note(self, channel: Channel, part: Part, facts: tuple[questions.Fact, ...]) -> None:
+        said = self.said.setdefault(channel, {})
+        known = said.get(part)
+        said[part] = facts if known is None else tuple(fact for fact in known if fact in facts)
+        if isinstance(part, Blank) or len(said) > _MOST_NOTED:
             self.vague.add(channel)
 
     def take(self, channel: Channel, state: State, sym: tuple[Hashable, ...], site: Site) -> list[tuple[State, Value]]:
@@ -116,16 +128,15 @@ class Messages:
     @property
     def settled(self) -> Foretold:
         """What goes through the channels that something was taken from, of which all is known that is put there."""
-        return {
-            channel: tuple(Message(part, facts) for part, facts in self.said[channel].items())
-            for channel in sorted(self.asked - self.vague, key=repr)
-            if self.said.get(channel)
-        }
+        known = sorted((self.asked - self.vague) & self.said.keys(), key=repr)
+        given = {channel: _readable(self.said[channel]) for channel in known}
+        return {channel: messages for channel, messages in given.items() if 0 < len(messages) <= MOST_MESSAGES}
 
     def agrees(self, foretold: Foretold) -> bool:
         """Whether nothing else was put into these channels."""
         return all(
-            channel not in self.vague and set(self.said.get(channel, ())) <= {message.part for message in messages}
+            channel not in self.vague
+            and {one.part for one in _readable(self.said.get(channel, {}))} <= {one.part for one in messages}
             for channel, messages in foretold.items()
         )
 
@@ -163,6 +174,36 @@ def _parts(value: Value, state: State, depth: int) -> tuple[Part, ...]:
             case _:
                 found[Blank()] = None
     return tuple(found) if found and JOINED not in value else (*found, Blank())
+
+
+def _common(one: Part, other: Part) -> Part:
+    """What two messages have in common, by their parts."""
+    if one == other:
+        return one
+    match one, other:
+        case Packed(), Packed() if (one.kind, one.keys, one.cls) == (other.kind, other.keys, other.cls):
+            if len(one.parts) == len(other.parts):
+                pairs = zip(one.parts, other.parts, strict=True)
+                return replace(one, parts=tuple(a if a == b else (Blank(),) for a, b in pairs))
+    return Blank()
+
+
+def _readable(said: Mapping[Part, tuple[questions.Fact, ...]]) -> tuple[Message, ...]:
+    """The messages as any reader may find them; none where each reader takes a number that another does not."""
+    if len({_numbers(part) for part in said} - {()}) < 2:
+        return tuple(Message(part, facts) for part, facts in said.items())
+    found: dict[Part, tuple[questions.Fact, ...]] = {}
+    for part, facts in said.items():
+        bare = _without_numbers(part)
+        known = found.get(bare, facts)
+        found[bare] = tuple(fact for fact in known if fact in facts)
+    return () if Blank() in found else tuple(Message(part, facts) for part, facts in found.items())
+
+
+def _without_numbers(part: Part) -> Part:
+    if isinstance(part, Packed):
+        return replace(part, parts=tuple(tuple(map(_without_numbers, inner)) for inner in part.parts))
+    return Blank() if _numbers(part) else part
 
 
 def _numbers(part: Part) -> tuple[Hashable, ...]:

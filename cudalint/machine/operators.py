@@ -72,7 +72,7 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     if by_version is not None:
         return const(by_version)
     against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
-    if against_none and one is not None and not isinstance(one, Unknown | Const):
+    if against_none and left and not any(isinstance(atom, Unknown) or atom == two for atom in left):
         return FALSE if op == "is" else TRUE
     if op in ("==", "is") and one is not None and two is not None and _is_type(one) and _is_type(two):
         return const(one == two)

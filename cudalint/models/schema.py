@@ -154,7 +154,7 @@ DOES = frozenset(
         "celery.worker", "cluster", "collective", "collective.batch",
         "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
-        "command.option",
+        "command.given", "command.run", "command.option",
         "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
         "config.item", "config.merge", "config.overlay", "config.structured", "consume", "container", "control", "copy",

@@ -341,7 +341,7 @@ class Runner:
             commands = main.record.commands
             yield Ran(name, name, main)
             if main.record.testing is not None and not in_test:
-                yield from self._own_tests(module, main.record.testing)
+                yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
             registered = self._machine(name, in_test)
             self._imported(registered, module, assumed=False)
@@ -404,13 +404,22 @@ class Runner:
         homes = (name, *conftests(self.files, name))
         return frozenset[str]().union(*(starting(self.files, home, self._launching) for home in homes))
 
-    def _own_tests(self, module: ir.Module, state: State) -> Iterator[Ran]:
-        """The tests of a program that runs them itself, in the state in which it does: methods of classes."""
-        for function in tests(module):
-            if "." in function.qualname:
-                machine = self._machine(module.name, in_test=True)
-                self._call(machine, module, function, state.clone())
-                yield Ran(module.name, function.qualname, machine)
+    def _own_tests(self, module: ir.Module, state: State, by_pytest: bool) -> Iterator[Ran]:
+        """The tests of a program that runs them itself, one after the other in its process: each finds what those
+        before it did to CUDA.
+
+        unittest runs methods of classes, by their names; pytest runs tests as they stand in the file.
+        """
+        given = [function for function in tests(module) if by_pytest or "." in function.qualname]
+        states: tuple[State, ...] = (state,)
+        for function in given if by_pytest else sorted(given, key=lambda f: f.qualname):
+            machine = self._machine(module.name, in_test=True)
+            frame = _top_of(module.name)
+            ended = [s for each in states for s in self._around(machine, module, function, each.clone(), frame)]
+            ways = [*ended, *(after for after, _ in frame.raises)]
+            states = _telling([way.clone() for way in ways], state) if ways else states
+            _end(machine, frame, ended)
+            yield Ran(module.name, function.qualname, machine)
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""
@@ -424,12 +433,15 @@ class Runner:
     def _test(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
         """Run a test inside its fixtures."""
         frame = _top_of(module.name)
+        _end(machine, frame, self._around(machine, module, function, state, frame))
 
+    def _around(
+        self, machine: Machine, module: ir.Module, function: ir.Function, state: State, frame: Frame
+    ) -> list[State]:
         def run(ready: State, given: Given) -> list[State]:
             return self._called(machine, module, function, ready, given, frame)
 
-        ended = Fixtures(self.files, machine, module.name, frame).around(function, state, run)
-        _end(machine, frame, ended)
+        return Fixtures(self.files, machine, module.name, frame).around(function, state, run)
 
     def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:
         """Functions that a library calls when the program is started, and console scripts."""

@@ -489,6 +489,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.current-context": commands.current_context,
     "command.plain": commands.plain,
     "command.option": commands.option,
+    "command.given": commands.given,
+    "command.run": commands.run,
     "command.with-option": commands.with_option,
     "command.group": commands.group,
     "command.group.function": commands.group_function,

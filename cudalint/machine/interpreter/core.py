@@ -22,7 +22,7 @@ from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
-from cudalint.machine.messages import Messages
+from cudalint.machine.messages import Channel, Messages
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.paths import Located
 from cudalint.machine.state import Process, Running, Sent, State
@@ -161,6 +161,8 @@ class Core(Hooks, ABC):
         self._called: list[tuple[Ref, int]] = []
         # Of each loop that runs and whose rounds stand for more: the lists that were there before it.
         self.before_loops: list[set[Hashable]] = []
+        # How many loops it is in whose rounds stand for more.
+        self.open_loops = 0
         # What loops over numbers ask of these.
         self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
         # Whether coroutines that are made now run later: what is evaluated is given to a process that is being made, or
@@ -318,6 +320,11 @@ class Core(Hooks, ABC):
         """Steps with what led this entry to an import in the place of that import, where it was prepared."""
         led = (part for step in steps for part in self.prepared.get(step, (step,)))
         return tuple(replace(step, site=self._moved[step.site]) if step.site in self._moved else step for step in led)
+
+    def says(self, channel: Channel, value: Value, state: State, site: Site) -> None:
+        """Something is put into a queue or a pipe at ``site``."""
+        if not state.process.dead:
+            self.messages.say(channel, value, state, site if self.open_loops else None)
 
     def grows_on(self, ref: Ref) -> bool:
         """Whether a list that is made longer here is so in more rounds of a loop than are run."""
@@ -812,6 +819,14 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
         """Where a variable of this function or module is kept."""
+
+    @abstractmethod
+    def kept_at(self, place: tuple[Ref, str], state: State) -> Value:
+        """What is kept at a place."""
+
+    @abstractmethod
+    def keep_at(self, place: tuple[Ref, str], value: Value, state: State) -> None:
+        """Narrow down what is kept at a place."""
 
     @abstractmethod
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:

@@ -136,8 +136,9 @@ class EntryRecord:
     entered: set[Site] = field(default_factory=set)
     launches: dict[tuple[Site, str], Launched] = field(default_factory=dict)
     commands: list[Site] = field(default_factory=list)
-    # The state in which the program hands its own tests to a runner.
+    # The state in which the program hands its own tests to a runner, and whether that is pytest.
     testing: State | None = None
+    by_pytest: bool = False
     serves: bool = False
     processes: dict[Site, list[Process]] = field(default_factory=dict)
     trace_steps: list[TraceStep] = field(default_factory=list)

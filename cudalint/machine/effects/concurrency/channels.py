@@ -8,6 +8,7 @@ from dataclasses import replace
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.concurrency import managers, parts
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
+from cudalint.machine.effects.stdlib import line_ups
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -78,15 +79,17 @@ def pipe(machine: Machine, call: Call) -> Results:
 def put(machine: Machine, call: Call) -> Results:
     """``q.put(x)`` and ``conn.send(x)``: x is pickled for the process that reads."""
     state = call.state
-    value = call.args[0] if call.args else NONE
+    value = call.get("obj") or NONE
     ref = call.receiver
     obj = library_object(call)
     if not isinstance(ref, Ref) or obj is None:
         return [(state, NONE)]
-    if not state.process.dead:
-        machine.messages.say(_channel(obj, from_outside=False), value, state)
+    machine.says(_channel(obj, from_outside=False), value, state, call.site)
     crossing = list(carried(value, state, Pickler.NAMES))
     found = [c for c in crossing if c.is_picklable and c.what != "lock"]
+    if found or any(map(parts.taken, visited(value, state))):
+        # What becomes of GPU memory is told by where it comes from.
+        machine.messages.vague.add(_channel(obj, from_outside=False))
     bad = [c for c in crossing if not c.is_picklable]
     for one in bad:
         # A pipe pickles in the caller, a queue in its feeder thread.
@@ -130,7 +133,9 @@ def given_away(machine: Machine, values: Iterable[Value], state: State) -> None:
         found = state.get(ref)
         if not isinstance(found, LibraryObject):
             continue
-        if found.type == managers.PROXY:
+        if line_ups.is_queue(found):
+            machine.messages.vague.add(line_ups.channel(found))
+        elif found.type == managers.PROXY:
             machine.messages.vague.add(managers.channel(found))
         elif "<lock>" in found.fields or _END in found.fields:
             machine.messages.vague |= {_channel(found, from_outside=outside) for outside in (True, False)}

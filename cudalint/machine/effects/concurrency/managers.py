@@ -128,7 +128,7 @@ def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
         fields.update({_item(const(key)): value for key, value in held.items.items()})
     elif kind == "list":
         fields[_EACH] = union(machine.elements(given, state))
-    if kind == "Namespace":
+    if kind in ("Namespace", "dict"):
         fields.update({_item(const(name)): value for name, value in call.kwargs.items()})
     machine.messages.any_made |= kind.endswith("Queue")
     made = LibraryObject(_NAMESPACE if kind == "Namespace" else PROXY, fields, call.site)
@@ -156,7 +156,7 @@ def store(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     values = (*call.args, *call.kwargs.values())
     if _is_queue(proxy):
-        machine.messages.say(channel(proxy), call.args[0] if call.args else NONE, state)
+        machine.says(channel(proxy), call.args[0] if call.args else NONE, state, call.site)
     found = [c for v in values for c in carried(v, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
     if not found:
         _keep(call, proxy)
