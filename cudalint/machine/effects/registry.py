@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -130,6 +130,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "held.called": callables.called_through,
     "chain": iteration.chain,
     "groups": iteration.groups,
+    "future.outcome": results.outcome_of_task,
     "future.callback": results.done_callback,
     "class.method": plain.class_method,
     "through": plain.through,
@@ -157,6 +158,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "enumerate": iteration.enumerate_,
     "zip": iteration.zip_,
     "version": texts.version,
+    "cycle": iteration.cycle,
     "repeat": iteration.repeat,
     "product": iteration.product,
     "map": iteration.map_,
@@ -195,9 +197,11 @@ EFFECTS: dict[str, LibraryEffect] = {
     "context-variable.reset": context_variables.reset,
     "dict.init": containers.dict_init,
     "list.init": containers.list_init,
+    "slice": containers.slice_,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "buffer": buffers.buffer,
+    "built-with": guesses.built_with,
     "buffer.contents": buffers.contents,
     "generator.enter": iteration.generator_enter,
     "generator.method": iteration.generator_method,
@@ -374,8 +378,10 @@ EFFECTS: dict[str, LibraryEffect] = {
     "event.local.give": line_ups.give,
     "event.local.wait": line_ups.wait,
     "event.local.meet": line_ups.meet,
-    "heap.push": line_ups.heap_push,
-    "heap.pop": line_ups.heap_pop,
+    "queue.local.size": line_ups.size,
+    "event.local.asked": line_ups.asked,
+    "heap": line_ups.heap,
+    "heap.push": line_ups.heap,
     "pool.apply": pools.pool_apply,
     "executor": pools.executor,
     "executor.loop": event_loops.run_in_executor,
@@ -401,6 +407,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "spawn.join": spawn.ranks_join,
     "remote": remote_tasks.remote,
     "remote.decorator": remote_tasks.decorated,
+    "remote.given": remote_tasks.given,
     "remote.gpus": remote_tasks.given_gpus,
     "remote.options": remote_tasks.options,
     "remote.start": remote_tasks.start,
@@ -430,6 +437,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "pipe": channels.pipe,
     "put": channels.put,
     "wait": channels.wait,
+    "value.get": channels.get_value,
+    "value.set": channels.set_value,
     "manager": managers.manager,
     "manager.base": managers.base,
     "manager.register": managers.register,
@@ -619,6 +628,10 @@ class LibraryEffects:
             # Its class sets attributes whose names are not seen.
             return None
         return missing_globals.missing_part(machine, owner, key, state, frame, site)
+
+    def given_away(self, machine: Machine, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
+        channels.given_away(machine, values, state)
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

@@ -58,8 +58,9 @@ class Callbacks(Core):
         if not self.options.uses_gpu:
             return
         only_looks = function is not None and self._only_looks(function)
-        if self.record.messages.of and not only_looks:
-            self._gives_away(values, state)
+        if self.messages.any_made and not only_looks:
+            values = tuple(values)
+            self._given_away(values, state)
         for value in values:
             for given in value if not only_looks else ():
                 self._goes_through(given, state, frame, site)
@@ -79,14 +80,6 @@ class Callbacks(Core):
                     self._calls_back(atom, found, state, frame, site, "hands over {}, which may be called later")
         if function is not None and not only_looks and state.process.driver is not None and not state.process.forked:
             self._comes_back_to(state, frame, site)
-
-    def _gives_away(self, values: Iterable[Value], state: State) -> None:
-        """Channels that are given to what nobody knows: that may send anything."""
-        for found in (state.get(atom) for value in values for atom in value if isinstance(atom, Ref)):
-            kept = found.attributes.values() if isinstance(found, Instance) else ()
-            for one in (found, *(state.get(atom) for value in kept for atom in value if isinstance(atom, Ref))):
-                if isinstance(one, LibraryObject) and self.record.messages.has(one.site):
-                    self.record.messages.left(one.site)
 
     def _comes_back_to(self, state: State, frame: Frame, site: Site) -> None:
         """What was handed over before CUDA was used may be called by whatever nobody knows that is called after it.

@@ -8,7 +8,7 @@ from functools import partial
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, file_questions, mappings, questions
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results, Steps
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
     REPLACED,
@@ -49,6 +49,7 @@ from cudalint.machine.values import (
 )
 
 RECURSION = 3
+_NOT_TAKEN = Raised(None, ("TypeError",))
 # The same of calls that each go one step down into data that is known, as ``wrap(value)`` for each value of a dict, or
 # that are each given another name.
 DESCENT = 8
@@ -78,7 +79,9 @@ class Calls(Core):
                     self.spreads(value, site, after)
                 args, kwargs, is_open = self._arguments(node, values, function, after)
                 self._makes_later = before or (self._kept is node and self.runs_nothing_else(function, after))
-                if self._kept is node and not is_open and self.goes_late(function):
+                if frame.tries and not is_open and self.refuses_call(function, Given(args, kwargs, after, frame, site)):
+                    result.extend(self.fail(after, frame, _NOT_TAKEN))
+                elif self._kept is node and not is_open and self.goes_late(function):
                     result.extend(self._called_late(node, function, Given(args, kwargs, after, frame, site)))
                 else:
                     result.extend(self.call_value(function, args, kwargs, after, frame, site, is_open, statement))

@@ -9,7 +9,7 @@ from enum import Enum
 from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions, sayable
 from cudalint.machine.covering import needed
 from cudalint.machine.launched import Launched
-from cudalint.machine.messages import Messages
+from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read
 from cudalint.machine.started import ProcessRecord
@@ -78,6 +78,7 @@ class EntryOptions:
     ``until``: the processor time of this process at which it ends, finished or not.
     ``watched`` are the statements whose processes are recorded, ``shaped`` the expressions whose values are
     (``machine/shapes.py``). ``at_most`` are steps, where it matters less what it shows.
+    ``foretold`` is what goes through its channels, where an earlier run showed all of it.
     """
 
     in_test: bool = False
@@ -91,6 +92,7 @@ class EntryOptions:
     watched: frozenset[Site] = frozenset()
     shaped: frozenset[Site] = frozenset()
     at_most: int | None = None
+    foretold: Foretold = field(default_factory=dict)
 
     @property
     def most_steps(self) -> int:
@@ -161,8 +163,6 @@ class EntryRecord:
     asked: dict[Hashable, Asking] = field(default_factory=dict)
     # Whether a device is the one that the program names where something else may say another: unknown what that says.
     stand_ins: set[Hashable] = field(default_factory=set)
-    # What was sent through the channels of the program.
-    messages: Messages = field(default_factory=Messages)
     # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)
@@ -170,8 +170,7 @@ class EntryRecord:
     @property
     def events(self) -> int:
         """How much has happened so far that is recorded, whatever it is."""
-        happened = len(self.outcomes) + len(self.launches) + len(self.commands) + len(self.protected)
-        return happened + len(self.messages) + self.serves
+        return len(self.outcomes) + len(self.launches) + len(self.commands) + len(self.protected) + self.serves
 
     def copy(self) -> EntryRecord:
         """The same, for an entry that goes on from there."""
@@ -193,7 +192,6 @@ class EntryRecord:
             left_behind={*self.left_behind},
             asked={**self.asked},
             stand_ins={*self.stand_ins},
-            messages=self.messages.copy(),
             completed=[*self.completed],
             refused=[*self.refused],
         )
@@ -205,7 +203,7 @@ class EntryRecord:
         """
         given = [o for o in self.outcomes if not o.unsaid and not self._falls_back(o) and not self._has_its_device(o)]
         given = [o for o in given if o.kind not in _OF_RANKS or are_of_several_ranks(o.facts)]
-        given = [o for o in given if o.within not in self.expected and not self._takes_what_nobody_sends(o)]
+        given = [o for o in given if o.within not in self.expected]
         # What is seen to be received too late its owner did not wait for, whatever it waited for.
         lost = {o.anchor for o in given if o.kind is Kind.PRODUCER_ENDS and o.cause}
         given = [o for o in given if o.kind is not Kind.CUDA_ACROSS or o.anchor not in lost]
@@ -218,11 +216,16 @@ class EntryRecord:
         ways: dict[Hashable, dict[Facts, None]] = {}
         for outcome, way in zip(outcomes, told, strict=True):
             ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, way)))
+        paths: dict[Hashable, dict[Facts, None]] = {}
+        for outcome in outcomes:
+            paths.setdefault(_shown_as(outcome), {})[outcome.facts] = None
         result: list[Outcome] = []
         for outcome, each, way in zip(outcomes, facts, told, strict=True):
-            said = assumptions(needed(way, list(ways[_shown_as(outcome)])), each, self.asked, modelled)
+            alike = _shown_as(outcome)
+            said = assumptions(needed(way, list(ways[alike])), each, self.asked, modelled)
             said = (*said, *alternatives(self._open(outcome), modelled))
-            result.append(replace(outcome, assumptions=said))
+            conditional = bool(outcome.facts and needed(outcome.facts, list(paths[alike])))
+            result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
 
     def _ways(self, outcome: Outcome, way: Facts) -> list[Facts]:
@@ -263,12 +266,6 @@ class EntryRecord:
         if self.cut is not None and (outcome.facts or outcome.kind in _BY_ABSENCE):
             return Doubt.CUT
         return Doubt.ELSEWHERE if self._is_averted_elsewhere(outcome) else None
-
-    def _takes_what_nobody_sends(self, outcome: Outcome) -> bool:
-        """Whether an outcome takes a message that nobody sends, where all code was looked at that could."""
-        if self.cut is not None or self.serves or self.commands:
-            return False
-        return self.messages.exclude(outcome.facts)
 
     def _optional(self, facts: Facts) -> Facts:
         return tuple(fact for fact in facts if not self._is_required(fact))

@@ -29,12 +29,15 @@ from cudalint.machine.values import (
     const,
     constant,
     holds_deferred,
+    is_deleted,
     only,
     union,
     unknown,
 )
 
 _NO_FORMAT = const("")
+# A variable that was deleted is asked for.
+_UNBOUND = Raised(None, ("UnboundLocalError", "NameError"))
 # By these it has attributes that nobody set.
 _MAKE_NAMES = ("__getattr__", "__getattribute__")
 
@@ -197,6 +200,8 @@ class Expressions(Core):
 
     def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
         value = self.lookup(node.id, state, frame.scope)
+        if value is not None and frame.tries and is_deleted(value):
+            return self.fail(state, frame, _UNBOUND)
         if value is not None:
             return self.resolve_deferred(value, state, frame) if holds_deferred(value) else [(state, value)]
         if node.id == "__class__" and frame.owner is not None:

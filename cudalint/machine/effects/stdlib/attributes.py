@@ -58,11 +58,7 @@ def getattr_(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("getattr", call.site))]
     name = constant(call.args[1])
     if not isinstance(name, str):
-        named = (
-            _each_named(call)
-            or lookups.methods_in_part(machine, call.args[0], call.args[1], call.state)
-            or _named_by_message(machine, call)
-        )
+        named = _each_named(call) or lookups.methods_in_part(machine, call.args[0], call.args[1], call.state)
         if named:
             return lookups.any_of(machine, call.args[0], named, call)
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
@@ -111,16 +107,6 @@ def _each_named(call: Call) -> list[str]:
     """The names that an attribute may be asked for by, where all of them are known."""
     names = strings(call.args[1])
     return names if len(call.args) == 2 and len(names) == len(call.args[1]) else []
-
-
-def _named_by_message(machine: Machine, call: Call) -> list[str]:
-    """The methods that a message may name, where all messages are known: those that none names are left out later."""
-    name = only(call.args[1])
-    if name is None or not machine.record.messages.name(name):
-        return []
-    found = lookups.functions_of(machine, call.args[0], call.state)
-    names = list(dict.fromkeys(method for method in found if not method.startswith("_")))
-    return names if len(names) <= lookups.MOST_NAMED else []
 
 
 def lookup(machine: Machine, call: Call) -> Results:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import questions
+from cudalint.machine.effects.gpu import choices, cuda
 from cudalint.machine.effects.gpu.queries import gpu_call
 from cudalint.machine.effects.plain import through
 from cudalint.machine.effects.receivers import library_object
@@ -47,9 +48,15 @@ def kept_partial(machine: Machine, call: Call) -> Results:
 
 def made_of(machine: Machine, call: Call) -> Results:
     """An object of a library that remembers what it was made of, by the names of its parameters."""
+    state: State | None = call.state
+    if call.text("gpu") and not choices.idle(machine, call):
+        framework = call.text("framework", "torch")
+        state = cuda.touch(machine, call.state, call.frame, call.site, framework, call.text("gpu"), call.label)
+    if state is None:
+        return []
     fields = {name: value for name in call.params if (value := call.get(name)) is not None}
     made = LibraryObject(call.path, {**call.kwargs, **fields}, call.site)
-    return [(call.state, (call.state.new(("made", call.site), made),))]
+    return [(state, (state.new(("made", call.site), made),))]
 
 
 def partial_method(machine: Machine, call: Call) -> Results:
