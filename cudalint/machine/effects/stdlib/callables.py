@@ -125,7 +125,8 @@ def compiled(machine: Machine, call: Call) -> Results:
     """``jax.jit(f)``: f, at each call of which the framework runs something."""
     atom = only(call.args[0]) if call.args else None
     if atom is None and not call.args:
-        return [(call.state, (Lib(call.path),))]
+        # ``@torch.compile(backend="eager")``: what it is told counts when it is given the function.
+        return [(call.state, (Partial((Lib(call.path),), (), tuple(call.kwargs.items())),))]
     results: Results = []
     for state, _ in gpu_call(machine, call) if call.text("gpu") else [(call.state, NONE)]:
         found = state.get(atom) if isinstance(atom, Ref) else None
