@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -129,6 +129,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "held.called": callables.called_through,
     "chain": iteration.chain,
     "groups": iteration.groups,
+    "future.outcome": results.outcome_of_task,
     "future.callback": results.done_callback,
     "class.method": plain.class_method,
     "through": plain.through,
@@ -145,6 +146,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.listed": importing.listed,
     "module.of-spec": importing.of_specification,
     "module.run": importing.run_at_path,
+    "module.run-program": importing.run_program,
     "module.enter": importing.enter,
     "cast": builtins.cast,
     "container": containers.container,
@@ -155,6 +157,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "enumerate": iteration.enumerate_,
     "zip": iteration.zip_,
     "version": texts.version,
+    "cycle": iteration.cycle,
     "repeat": iteration.repeat,
     "product": iteration.product,
     "map": iteration.map_,
@@ -193,9 +196,11 @@ EFFECTS: dict[str, LibraryEffect] = {
     "context-variable.reset": context_variables.reset,
     "dict.init": containers.dict_init,
     "list.init": containers.list_init,
+    "slice": containers.slice_,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "buffer": buffers.buffer,
+    "built-with": guesses.built_with,
     "buffer.contents": buffers.contents,
     "generator.enter": iteration.generator_enter,
     "generator.method": iteration.generator_method,
@@ -370,8 +375,10 @@ EFFECTS: dict[str, LibraryEffect] = {
     "event.local.give": line_ups.give,
     "event.local.wait": line_ups.wait,
     "event.local.meet": line_ups.meet,
-    "heap.push": line_ups.heap_push,
-    "heap.pop": line_ups.heap_pop,
+    "queue.local.size": line_ups.size,
+    "event.local.asked": line_ups.asked,
+    "heap": line_ups.heap,
+    "heap.push": line_ups.heap,
     "pool.apply": pools.pool_apply,
     "executor": pools.executor,
     "executor.loop": event_loops.run_in_executor,
@@ -397,6 +404,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "spawn.join": spawn.ranks_join,
     "remote": remote_tasks.remote,
     "remote.decorator": remote_tasks.decorated,
+    "remote.given": remote_tasks.given,
     "remote.gpus": remote_tasks.given_gpus,
     "remote.options": remote_tasks.options,
     "remote.start": remote_tasks.start,
@@ -426,6 +434,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "pipe": channels.pipe,
     "put": channels.put,
     "wait": channels.wait,
+    "value.get": channels.get_value,
+    "value.set": channels.set_value,
     "manager": managers.manager,
     "manager.base": managers.base,
     "manager.register": managers.register,
@@ -482,6 +492,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.current-context": commands.current_context,
     "command.plain": commands.plain,
     "command.option": commands.option,
+    "command.given": commands.given,
+    "command.invoke": commands.invoke,
+    "command.run": commands.run,
     "command.with-option": commands.with_option,
     "command.group": commands.group,
     "command.group.function": commands.group_function,
@@ -612,6 +625,10 @@ class LibraryEffects:
             # Its class sets attributes whose names are not seen.
             return None
         return missing_globals.missing_part(machine, owner, key, state, frame, site)
+
+    def given_away(self, machine: Machine, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
+        channels.given_away(machine, values, state)
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""
