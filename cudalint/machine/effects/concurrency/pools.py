@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, called_back, returned_values
-from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
+from cudalint.machine.effects.concurrency.threads import each_in_thread, initializer_of, pool_in_thread
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
@@ -128,6 +128,9 @@ def pool_map(machine: Machine, call: Call) -> Results:
     given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
     if not call.text("counted") and any(_is_empty(machine, value, state) for value in given):
         return _nothing_done(call, name)
+    each = _each_item(machine, call, name)
+    if each is not None:
+        return each_in_thread(machine, call, function, each)
     if call.flag("star"):
         rows = call.get("iterable") or ()
         is_whole = machine.exact_items(rows, state) is not None
@@ -142,6 +145,18 @@ def pool_map(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, {})
 
 
+def _each_item(machine: Machine, call: Call, name: str) -> list[Value] | None:
+    """The few items that threads of this process map a function over, which are known one by one; None of others."""
+    given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
+    if call.text("family") != "thread" or call.flag("star") or len(given) != 1 or name.endswith("_async"):
+        return None
+    exact = machine.exact_items(given[0], call.state)
+    is_few = exact is not None and 0 < len(exact) <= _MOST_THREADS
+    return exact if is_few and all(isinstance(only(item), Const) for item in exact or ()) else None
+
+
+# So many calls in threads are made one by one.
+_MOST_THREADS = 4
 _WRITTEN_DOWN = frozenset({"dict", "display", "range", NOTHING_LEFT})
 
 

@@ -180,6 +180,22 @@ def pool_in_thread(
     return made
 
 
+def each_in_thread(machine: Machine, call: Call, function: Value, items: list[Value]) -> Results:
+    """``executor.map(f, items)`` of a thread pool: the results, one after the other."""
+    obj = library_object(call)
+    initializer = None if obj is None else initializer_of(machine, obj, call.state)
+    paths: list[tuple[State, tuple[Value, ...]]] = [(call.state, ())]
+    for item in items:
+        paths = [
+            (after, (*made, value))
+            for state, made in paths
+            for after, value in threaded(
+                machine, replace(call, state=state), call.site, function, [item], {}, initializer
+            )
+        ]
+    return [(state, (state.new(("results", call.site), Sequence("list", made)),)) for state, made in paths]
+
+
 def trials(machine: Machine, call: Call) -> Results:
     """``study.optimize(objective, n_jobs=)``: calls it again and again, in threads where there are several jobs.
 

@@ -327,7 +327,7 @@ def list_method(machine: Machine, call: Call) -> Results:
             results: Results = []
             for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
                 exact = machine.exact_items(call.args[0], state)
-                grown = operators.extend(found, exact if exact is not None else rounds)
+                grown = found if exact == [] else operators.extend(found, exact if exact is not None else rounds)
                 if found.kind == "set" and grown.items is not None:
                     grown = replace(grown, items=sets.distinct(grown.items, state))
                 state.store(ref, grown if exact is not None else replace(grown, open=True))
