@@ -215,7 +215,7 @@ class EntryRecord:
         result: list[Outcome] = []
         for outcome, each, way in zip(outcomes, facts, told, strict=True):
             said = assumptions(needed(way, list(ways[_shown_as(outcome)])), each, self.asked, modelled)
-            said = (*said, *alternatives(self._open(outcome), modelled))
+            said = (*said, *alternatives(self._open(outcome), self.asked, modelled))
             result.append(replace(outcome, assumptions=said))
         return result
 
