@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.ir.walk import mentions
 from cudalint.machine import operators
 from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, called_back, returned_values
 from cudalint.machine.effects.concurrency.threads import each_in_thread, initializer_of, pool_in_thread
@@ -328,7 +329,7 @@ def _pool_run(
         place=number_of(obj.fields.get("<place>")) or 0,
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),
         dropped=call.statement,
-        listens=call.frame.tries > 0 or call.get("error_callback") not in (None, NONE),
+        listens=_asks_for_failures(machine, call),
     )
     ended: list[Ended] = []
     before = len(machine.record.outcomes)
@@ -345,6 +346,18 @@ def _pool_run(
                 ended[-1] = workers.start(machine, later, call.frame, start, way)
     lending.lent_since(machine, state, before, call.site, obj.site)
     return _pool_results(machine, call, state, start, name, ended)
+
+
+# What asks how tasks ended, of which something else than a result may come.
+_ASKING = frozenset({"as_completed", "exception", "successful"})
+
+
+def _asks_for_failures(machine: Machine, call: Call) -> bool:
+    """Whether anything of this program waits for what tasks raise."""
+    if call.frame.tries > 0 or call.get("error_callback") not in (None, NONE):
+        return True
+    module = machine.program.module(call.frame.module)
+    return module is not None and mentions(module, _ASKING)
 
 
 # Methods of pools that give what they promise later.

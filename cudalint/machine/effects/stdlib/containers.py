@@ -282,9 +282,12 @@ def _are_distinct(container: Value, items: list[Value], state: State) -> bool:
 
 def slice_(machine: Machine, call: Call) -> Results:
     """``slice(start, stop, step)``: what stands between brackets."""
+    follows = unknown("follows", call.path, *call.args)
+    if not call.args or call.kwargs or call.open:
+        return [(call.state, follows)]
     given = [() if value == NONE else value for value in call.args]
     bounds = [(), *given] if len(given) == 1 else given
-    key = as_slice((*bounds, (), ())[:3], unknown("slice object", call.site))
+    key = as_slice((*bounds, (), ())[:3], follows)
     return [(call.state, key)]
 
 
