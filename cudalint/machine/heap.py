@@ -74,7 +74,8 @@ class Class:
     """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one.
 
     ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
-    ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was.
+    ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was, and of a protocol that
+    objects can be asked for it.
     """
 
     name: str

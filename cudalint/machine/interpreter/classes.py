@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, exceptions, mappings, operators, sets, signatures
-from cudalint.machine.classes import Order, behind, is_class, is_protocol
+from cudalint.machine.classes import RUNTIME, Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -57,6 +57,7 @@ class Classes(Core):
             meta = self._metaclass(node, last, frame)
             made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, (), is_dataclass, meta=meta)
             told = self._told_dataclass(node, last, frame)
+            told |= {word for word in map(spelled, node.decorators) if word == RUNTIME}
             made = replace(made, asks_first=_asks_first(made, last), told=told)
             if is_dataclass or is_protocol(made):
                 made = replace(made, fields=tuple(self._fields(node.body, scope, last, is_dataclass)))
