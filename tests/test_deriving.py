@@ -312,6 +312,18 @@ def test_a_broken_file_costs_only_itself(run: Run, release: Path) -> None:
 CONCURRENT = "def process(function=None, **kwargs):\n    pass\n"
 
 
+def test_keys_of_an_argument_are_no_parameters(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "rapidocr"
+    package.mkdir()
+    made = "class RapidOCR:\n    def __init__(self, config_path=None, {}=None):\n        pass\n"
+    called = "    def __call__(self, img_content):\n        pass\n"
+    (package / "__init__.py").write_text("from .main import RapidOCR\n")
+    (package / "main.py").write_text(made.format("params") + called)
+    assert run("model", "rapidocr", "--compare").returncode == 0
+    (package / "main.py").write_text(made.format("options") + called)
+    assert "it has no parameter params" in run("model", "rapidocr", "--compare").stdout
+
+
 def test_models_are_compared_with_a_release(run: Run, tmp_path: Path) -> None:
     given = "self, max_workers=1, max_tasks=0, initializer=None, initargs=(), context=None"
     pool = f"class ProcessPool:\n    def __init__({given}):\n"

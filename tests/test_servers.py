@@ -263,3 +263,41 @@ def test_a_factory_that_is_preloaded(tmp_path: Path) -> None:
     )
     found = analyse([SourceFile(f"{tmp_path}/site.py", text, text.encode())], Options(), root=str(tmp_path)).findings
     assert [(f.code, f.severity.value) for f in found] == [("CUD104", "error")]
+
+
+SELDON = {
+    "Dockerfile": "ENV MODEL_NAME Model\nCMD exec seldon-core-microservice $MODEL_NAME --service-type MODEL\n",
+    "scripts/serve.sh": "seldon-core-microservice Model --service-type MODEL --workers 1\n",
+    ".s2i/environment": "MODEL_NAME=Model\nAPI_TYPE=REST\nSERVICE_TYPE=MODEL\n",
+}
+SERVED = """
+import torch
+
+
+class Model:
+    def {where}(self):
+        self.net = torch.nn.Linear(1, 1).cuda()
+
+    def predict(self, X, features_names=None):
+        return self.net(torch.tensor(X).cuda()).tolist()
+"""
+
+
+@pytest.mark.parametrize("name", SELDON)
+def test_seldon_makes_its_component_before_it_forks(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(SELDON[name], encoding="utf-8")
+    found = {where: served_by_seldon(tmp_path, SERVED.format(where=where)) for where in ("__init__", "load")}
+    assert found == {"__init__": [("CUD104", "error", 9)], "load": []}
+
+
+def test_what_seldon_is_not_told_to_serve(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text("# seldon-core-microservice Model\n", encoding="utf-8")
+    text = "seldon-core-microservice $1 && seldon-core-microservice Other\n"
+    (tmp_path / "serve.sh").write_text(text, encoding="utf-8")
+    assert served_by_seldon(tmp_path, SERVED.format(where="__init__")) == []
+
+
+def served_by_seldon(folder: Path, text: str) -> list[tuple[str, str, int]]:
+    found = analyse([SourceFile(f"{folder}/Model.py", text, text.encode())], Options(), root=str(folder)).findings
+    return [(f.code, f.severity.value, f.span.start.row) for f in found]

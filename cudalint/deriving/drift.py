@@ -90,7 +90,7 @@ def _named(models: Iterable[str]) -> Iterator[_Named]:
         document = tomllib.loads(text)
         for kind in ("function", "effect"):
             for entry in document.get(kind, ()):
-                yield from (_Named(file, name, entry) for name in entry["names"] if not name.endswith("**"))
+                yield from (_Named(file, name, entry) for name in entry["names"] if "*" not in name.removesuffix(".*"))
         for alias in document.get("alias", {}):
             yield _Named(file, alias, {})
         yield from (_Named(file, entry["name"], {}) for entry in document.get("type", ()))
@@ -176,7 +176,9 @@ class _Names:
         if ir.ParamKind.VAR_KEYWORD in kinds:
             return
         naming = (str(entry[key]) for key in _NAMING if isinstance(entry.get(key), str))
-        for name in sorted({*naming, *_conditions(entry), *given} - set(names)):
+        # Behind a dot stands what an argument holds, and behind ``self`` what its object was made of.
+        named = {name.partition(".")[0] for name in (*naming, *_conditions(entry), *given)}
+        for name in sorted(named - set(names) - {"self"}):
             yield f"it has no parameter {name}"
 
 

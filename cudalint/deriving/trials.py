@@ -222,7 +222,7 @@ def probing(library: Library, package: str) -> Library:
     return replace(
         library,
         functions=functions,
-        prefixes=[(PROBE + ".", _PROBE), *((n, s) for n, s in library.prefixes if not n.startswith(own))],
+        patterns=[(PROBE + ".*", _PROBE), *((n, s) for n, s in library.patterns if not n.startswith(own))],
         aliases={a: t for a, t in library.aliases.items() if not a.startswith(own)},
         owned=library.owned - {package},
         roots=library.roots - {package},

@@ -75,7 +75,8 @@ class Class:
 
     ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
     ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was, and of a protocol that
-    objects can be asked for it.
+    objects can be asked for it. ``given_gpus``: a scheduler makes them in processes that see the GPUs alone which it
+    gave each of them.
     """
 
     name: str
@@ -90,6 +91,7 @@ class Class:
     meta: Value = ()
     asks_first: bool = False
     told: frozenset[str] = frozenset()
+    given_gpus: bool = False
 
 
 @dataclass(frozen=True, slots=True)

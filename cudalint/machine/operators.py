@@ -8,6 +8,7 @@ import fractions
 import operator
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import TypeVar
 
 from cudalint.machine import questions, versions
@@ -43,12 +44,15 @@ MOST_KEPT = 8
 _LARGEST, _MOST_BITS, _HIGHEST = 2**62, 64, 16
 # What a mapping may say that was laid over another.
 LAID_OVER = "laid over"
+_WORDS = (str, NoneType)
 _Name = TypeVar("_Name", bound=Hashable)
 
 
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     """``left op right``; an unknown result keeps one identity per pair of operands."""
     one, two = only(left), only(right)
+    if (one is None or two is None) and (alike := _compared_alike(op, left, right, sym)) is not None:
+        return alike
     if op in ("==", "!=") and isinstance(one, Dev) and isinstance(two, Dev) and one.kind != two.kind:
         return const(op == "!=")
     if isinstance(one, Dev) and isinstance(two, Const):
@@ -68,7 +72,7 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     if by_version is not None:
         return const(by_version)
     against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
-    if against_none and one is not None and not isinstance(one, Unknown | Const):
+    if against_none and left and not any(isinstance(atom, Unknown) or atom == two for atom in left):
         return FALSE if op == "is" else TRUE
     if op in ("==", "is") and one is not None and two is not None and _is_type(one) and _is_type(two):
         return const(one == two)
@@ -78,6 +82,15 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     if first is None or second is None:
         return unknown(sym, op, left, right)
     return questions.comparison(op, first, second)
+
+
+def _compared_alike(op: str, left: Value, right: Value, sym: Hashable) -> Value | None:
+    """What a comparison gives whichever of several words two values are; numbers may stand for others of a loop."""
+    if not left or not right or not all(isinstance(atom, Const) and atom.kind in _WORDS for atom in (*left, *right)):
+        return None
+    verdicts = {compare(op, (one,), (two,), sym) for one in left for two in right}
+    found = verdicts.pop()
+    return None if verdicts else found
 
 
 def hold_the_same(one: Object | None, two: Object | None) -> bool | None:

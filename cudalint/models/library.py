@@ -65,7 +65,8 @@ class Library:
     """All models. Names are canonical: aliases of a library are folded into the name where it is defined."""
 
     functions: dict[str, Spec] = field(default_factory=dict)
-    prefixes: list[tuple[str, Spec]] = field(default_factory=list)
+    # What is said of all names that have a pattern: of several the longest counts.
+    patterns: list[tuple[str, Spec]] = field(default_factory=list)
     aliases: dict[str, str] = field(default_factory=dict)
     bases: dict[str, list[str]] = field(default_factory=dict)
     constants: dict[str, Hashable] = field(default_factory=dict)
@@ -151,10 +152,8 @@ class Library:
             return found
         if name in self.aside or (name.startswith("__") and name != "__call__"):
             return None
-        for prefix, wide in self.prefixes:
-            if path.startswith(prefix) and "." not in path[len(prefix) :]:
-                return wide
-        return None
+        wide = [found for found in self.patterns if lies_below(path, found[0])]
+        return max(wide, key=lambda found: len(found[0]))[1] if wide else None
 
     def declared(self, owner: str, name: str) -> str | None:
         """The name under which a method of a type is described: its own, or that of the base which has it."""
@@ -330,8 +329,8 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
         spec = {**entry, "framework": entry.get("framework", framework)}
         for name in _list(entry["names"]):
             library.roots.add(_root(name))
-            if name.endswith(".*"):
-                library.prefixes.append((name[:-1], spec))
+            if "*" in name:
+                library.patterns.append((name, spec))
             else:
                 library.functions[name] = spec
                 if "state" in entry:
@@ -403,13 +402,14 @@ def _settle_effects(library: Library, declared: Iterable[tuple[str, _Declared]])
 
 
 def lies_below(path: str, pattern: str) -> bool:
-    """``a.*`` are the names directly below ``a``, ``a.**`` those at any depth, another name is itself."""
-    if not pattern.endswith("*"):
-        return path == pattern
+    """``a.*`` are the names directly below ``a``, ``a.**`` those at any depth, ``a.*Model.b`` those of such classes."""
     if pattern.endswith(".**"):
         return path.startswith(pattern[:-2])
-    prefix = pattern[:-1]
-    return path.startswith(prefix) and "." not in path[len(prefix) :]
+    before, star, after = pattern.partition("*")
+    if not star:
+        return path == pattern
+    within = path[len(before) : len(path) - len(after)]
+    return path.startswith(before) and path.endswith(after) and "." not in within
 
 
 def _recognising_words(names: Iterable[str]) -> Iterable[bytes]:
@@ -490,7 +490,8 @@ def _settle_words(library: Library) -> None:
     words.gpu.update(name.encode() for name in library.frameworks)
     # Of a package whose functions for a GPU all say so in their names, others need no look.
     told = {word.decode() for word in words.gpu}
-    quiet = {_root(name) for name in library.functions if told.isdisjoint(name.split("."))}
+    names = (*library.functions, *(pattern for pattern, _ in library.patterns))
+    quiet = {_root(name) for name in names if told.isdisjoint(name.split("."))}
     using = {_root(name) for name in (*library.gpu_functions, *library.effectful_imports)}
     words.packages.update(name.encode() for name in (using & quiet) - library.frameworks - {"?"})
 

@@ -89,6 +89,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "when": dict,
     "unless": dict,
     "idle": dict,
+    "needed": list,
     "iterator": bool,
     "parameters": bool,
     "pickle": str,
@@ -133,7 +134,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "module.at-path", "module.of-spec", "module.run", "module.enter",
+        "module.at-path", "module.of-spec", "module.run", "module.run-program", "module.enter",
         "config.composed", "config.configured", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.mapping",
         "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
@@ -146,14 +147,14 @@ DOES = frozenset(
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.commands",
         "argparse.defaults",
         "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
-        "buffer", "buffer.contents", "builtins.contains", "cache", "call",
+        "buffer", "buffer.contents", "built-with", "builtins.contains", "cache", "call",
         "at-exit", "sampler.listed", "fork.hooks", "backward",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.batch",
         "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
-        "command.option",
+        "command.given", "command.invoke", "command.run", "command.option",
         "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
         "config.item", "config.merge", "config.overlay", "config.structured", "consume", "container", "control", "copy",
@@ -209,7 +210,7 @@ DOES = frozenset(
         "server.register", "server.request", "server.routes", "server.fork", "server.run", "server.started",
         "answer.streamed",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
-        "remote", "remote.decorator", "remote.gpus", "remote.options", "remote.start",
+        "remote", "remote.decorator", "remote.given", "remote.gpus", "remote.options", "remote.start",
         "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.function", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
@@ -223,7 +224,8 @@ DOES = frozenset(
         "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
         "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
-        "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
+        "type", "type.call", "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
+        "wrapped", "wraps", "zip",
     }
 )  # fmt: skip
 _PICKLERS = frozenset({"names", "locals", "globals"})

@@ -1,4 +1,4 @@
-"""How a repository's own files start its server: gunicorn and uwsgi in containers, Procfiles, scripts and settings."""
+"""How a repository's own files start its server: gunicorn, uwsgi, Seldon; in containers, scripts, settings."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from cudalint import disk
 
 # Where such files lie: in the top folder, or in one of these.
-_FOLDERS = ("", "bin", "deploy", "deployment", "docker", "scripts")
+_FOLDERS = ("", ".s2i", "bin", "deploy", "deployment", "docker", "scripts")
 _NAMED = re.compile(
     r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
-    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini"
+    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment"
 )
 _MOST_FILES, _MOST_BYTES = 40, 200_000
-_SERVERS = (b"gunicorn", b"uwsgi")
+_SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE")
 
 _CONTINUED = re.compile(r"\\\n")
 # Of a list of words, as containers have it, what stands between the words.
@@ -24,6 +24,10 @@ _BETWEEN = re.compile(r"[\[\]\"',]")
 _COMMAND_ENDS = re.compile(r"&&|\|\||[;|&]|\s#")
 _TARGET = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*(?:\(\))?)$")
 _PRELOADS = "--preload"
+# Seldon's command is told a class by its name, which an image made from source has in a variable.
+_SELDON, _SELDON_NAME = "seldon-core-microservice", "MODEL_NAME"
+_CLASS = re.compile(r"[A-Za-z_][\w.]*$")
+_VARIABLE = re.compile(r"^[ \t]*(?:ENV[ \t]+|export[ \t]+)?(\w+)(?:=|[ \t]+)[\"']?([\w.]+)", re.MULTILINE)
 
 # Options of uwsgi by their short forms, and those that mean the same.
 _SAME = {"w": "module", "wsgi": "module", "p": "processes", "workers": "processes", "M": "master", "lazy": "lazy-apps"}
@@ -75,6 +79,7 @@ def _started(path: str) -> Iterator[_Started]:
         yield from _of_uwsgi({found[1]: found[2] for found in settings if found is not None})
         return
     yield from _of_gunicorn(text)
+    yield from _of_seldon(text, built=path.endswith("environment"))
     for row in _rows(text):
         words = _words(row, "uwsgi")
         if words is not None:
@@ -103,6 +108,22 @@ def _of_gunicorn(text: str) -> Iterator[_Started]:
         target = next((match for word in words if (match := _TARGET.match(word)) is not None), None)
         if target is not None:
             yield _Started("gunicorn", target[1], target[2], everywhere or _PRELOADS in words)
+
+
+def _of_seldon(text: str, *, built: bool) -> Iterator[_Started]:
+    """The class that Seldon's command serves, whose object is made before workers are forked.
+
+    An image that s2i built runs the command with what a file of variables says.
+    """
+    variables = dict(_VARIABLE.findall(text))
+    commands = [words for row in _rows(text) if (words := _words(row, _SELDON)) is not None]
+    names = [variables.get(word.strip("${}"), word) for words in commands for word in words[:1]]
+    if built and _SELDON_NAME in variables:
+        names.append(variables[_SELDON_NAME])
+    for name in names:
+        module, _, last = name.rpartition(".")
+        if _CLASS.match(name) is not None:
+            yield _Started("seldon", module or last, last, preloads=True)
 
 
 def _options(words: list[str]) -> dict[str, str]:

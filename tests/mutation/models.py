@@ -34,7 +34,7 @@ class ModelMutant(Mutant):
         found: set[str] = set()
         for thing in self.things:
             match thing:
-                case (what, str(pattern)) if pattern.endswith("*"):
+                case (what, str(pattern)) if "*" in pattern:
                     found |= watch.of(t for t in watch.used if _matches(t, what, pattern))
                 case _:
                     found |= watch.of([thing])
@@ -67,7 +67,7 @@ def _functions(file: str, document: Any) -> Iterator[ModelMutant]:
     for index, entry in enumerate(document.get("function", ())):
         names = entry["names"]
         for name in names:
-            asked = ("asked", name) if name.endswith("*") else ("functions", name)
+            asked = ("asked", name) if "*" in name else ("functions", name)
             yield ModelMutant("model entry", file, f"no {name}", (asked,), _without("function", index, name))
         for key, value in entry.items():
             if key not in _WORDS and (key, value) != ("does", "nothing"):

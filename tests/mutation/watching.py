@@ -136,9 +136,9 @@ def watched(watch: Watch) -> None:
             for name, spec in list(dict.items(self.functions)):
                 if not isinstance(spec, Entry):
                     dict.__setitem__(self.functions, name, Entry(dict(spec), watch))
-            self.prefixes[:] = [
-                (prefix, spec if isinstance(spec, Entry) else Entry(dict(spec), watch))
-                for prefix, spec in self.prefixes
+            self.patterns[:] = [
+                (pattern, spec if isinstance(spec, Entry) else Entry(dict(spec), watch))
+                for pattern, spec in self.patterns
             ]
 
         def function(self, path: str) -> library.Spec | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -146,6 +146,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.listed": importing.listed,
     "module.of-spec": importing.of_specification,
     "module.run": importing.run_at_path,
+    "module.run-program": importing.run_program,
     "module.enter": importing.enter,
     "cast": builtins.cast,
     "container": containers.container,
@@ -199,6 +200,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "buffer": buffers.buffer,
+    "built-with": guesses.built_with,
     "buffer.contents": buffers.contents,
     "generator.enter": iteration.generator_enter,
     "generator.method": iteration.generator_method,
@@ -402,6 +404,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "spawn.join": spawn.ranks_join,
     "remote": remote_tasks.remote,
     "remote.decorator": remote_tasks.decorated,
+    "remote.given": remote_tasks.given,
     "remote.gpus": remote_tasks.given_gpus,
     "remote.options": remote_tasks.options,
     "remote.start": remote_tasks.start,
@@ -433,6 +436,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "pipe": channels.pipe,
     "put": channels.put,
     "wait": channels.wait,
+    "value.get": channels.get_value,
+    "value.set": channels.set_value,
     "manager": managers.manager,
     "manager.base": managers.base,
     "manager.register": managers.register,
@@ -489,6 +494,9 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.current-context": commands.current_context,
     "command.plain": commands.plain,
     "command.option": commands.option,
+    "command.given": commands.given,
+    "command.invoke": commands.invoke,
+    "command.run": commands.run,
     "command.with-option": commands.with_option,
     "command.group": commands.group,
     "command.group.function": commands.group_function,
@@ -619,6 +627,10 @@ class LibraryEffects:
             # Its class sets attributes whose names are not seen.
             return None
         return missing_globals.missing_part(machine, owner, key, state, frame, site)
+
+    def given_away(self, machine: Machine, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
+        channels.given_away(machine, values, state)
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

@@ -13,6 +13,7 @@ from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequenc
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
+from cudalint.machine.questions import VISIBLE
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.validators import Validator, note_validators, validators_of
@@ -325,6 +326,8 @@ class Classes(Core):
     def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
         """``type.__call__``: a new instance, and its ``__init__``."""
         state, frame, site = given.state, given.frame, given.site
+        if cls.given_gpus:
+            state.process = state.process.with_environ(VISIBLE, unknown("environ", VISIBLE))
         maker = self._class_attribute(ref, "__new__", state)
         if maker is not None and self._depth < self._most_depth:
             return self._make_and_init(ref, maker, given)

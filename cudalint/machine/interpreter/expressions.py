@@ -145,7 +145,7 @@ class Expressions(Core):
         results = [(s, v, atom) for atom in value for s, v in self._link(link, (atom,), state.clone(), frame)]
         if len({found for _, found, _ in results if not any(isinstance(a, Unknown | Bound) for a in found)}) > 1:
             for after, _, atom in results:
-                _keep(place, (atom,), after)
+                self.keep_at(place, (atom,), after)
         return self.joined_results([(after, found) for after, found, _ in results])
 
     def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
@@ -161,6 +161,23 @@ class Expressions(Core):
                 if isinstance(owner, Ref) and isinstance(held, Instance) and attr in held.attributes:
                     return owner, attr
         return None
+
+    def kept_at(self, place: tuple[Ref, str], state: State) -> Value:
+        """What is kept at a place."""
+        owner, name = place
+        match state.get(owner):
+            case Instance(attributes=kept) | Scope(variables=kept):
+                return kept.get(name, ())
+        return ()
+
+    def keep_at(self, place: tuple[Ref, str], value: Value, state: State) -> None:
+        """Narrow down what is kept at a place."""
+        owner, name = place
+        found = state.get(owner)
+        if isinstance(found, Instance):
+            state.store(owner, replace(found, attributes={**found.attributes, name: value}))
+            return
+        state.set_variable(owner, name, value)
 
     def _link(self, link: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         site = Site(frame.module, link.ordinal)
@@ -514,13 +531,3 @@ def _asks_which(link: ir.Expr, value: Value) -> bool:
         case ir.Sub(index=ir.Const() | ir.Name()):
             return True
     return False
-
-
-def _keep(place: tuple[Ref, str], value: Value, state: State) -> None:
-    """Narrow down what is kept at a place."""
-    owner, name = place
-    found = state.get(owner)
-    if isinstance(found, Instance):
-        state.store(owner, replace(found, attributes={**found.attributes, name: value}))
-        return
-    state.set_variable(owner, name, value)

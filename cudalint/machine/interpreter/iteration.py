@@ -137,6 +137,8 @@ class Iteration(Core):
         self.before_loops.append(_lists_of(frame, state) if goes_on else set())
         exact = rounds if is_whole else self.exact_items(iterable, state)
         is_more = exact is None or len(exact) > len(few)
+        is_open = exact is None or len(exact) > len(rounds)
+        self.open_loops += is_open
         begun, waiting, i, returned = self.steps, list(rounds), 0, len(frame.returns)
         before: Held = {}
         held: Held = {}
@@ -166,6 +168,7 @@ class Iteration(Core):
         if i > 1 and (exact is None or len(exact) > i):
             counting.count_on(states, before, held, Site(frame.module, node.ordinal), True)
         self.before_loops.pop()
+        self.open_loops -= is_open
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if some:
             states = [s for s in states if not _missed_own_round(few, told, s)] or states
@@ -214,6 +217,7 @@ class Iteration(Core):
         is_short = not endless and _is_plain(node.test) and all(map(_computes, node.body))
         held_before = {address: state.at(address) for address in lists} if is_short else {}
         self.before_loops.append(set() if is_short else lists)
+        self.open_loops += 1
         before: Held = {}
         held: Held = {}
         for i in range(MOST_TURNS):
@@ -241,6 +245,7 @@ class Iteration(Core):
         if is_short and (states or not decided):
             for current in (*states, *finished, *left):
                 _open_up(held_before, current)
+        self.open_loops -= 1
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if endless:
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
@@ -641,6 +646,7 @@ class Iteration(Core):
         told_apart = _told_apart(rounds) if clause.tests else rounds
         states, sure = [state], len(told_apart) == len(rounds)
         rounds, was_second = told_apart, state.second_round
+        self.open_loops += is_more
         for i, value in enumerate(rounds):
             following: list[State] = []
             for current in states:
@@ -662,6 +668,7 @@ class Iteration(Core):
                     # What is under such a key may not be there.
                     keys[made:] = [()] * (len(keys) - made)
             states = self.joined(following) or states
+        self.open_loops -= is_more
         for current in states:
             current.second_round = was_second
         if is_more and len(rounds) > 1 and isinstance(clause.target, ir.Name):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cudalint.machine import operators, questions
-from cudalint.machine.effects.concurrency import parts
+from cudalint.machine.effects.concurrency import managers, parts
+from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
+from cudalint.machine.effects.stdlib import line_ups
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -15,6 +18,7 @@ from cudalint.machine.interpreter.entry import LIVES_ON
 from cudalint.machine.launch import launching, lending, workers
 from cudalint.machine.launch.crossing import SENT_ON, Pickler, Transfer, carried, reachable, visited
 from cudalint.machine.launch.launching import Ended, Start, Way
+from cudalint.machine.messages import Channel
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Pending, Sent, State
@@ -28,10 +32,15 @@ from cudalint.machine.values import (
     Ref,
     Value,
     const,
+    constant,
     strings,
     union,
     unknown,
 )
+
+_QUEUE, _VALUE = "multiprocessing.Queue", "multiprocessing.Value"
+# The field of one end of a pipe that says which of the two it is.
+_END = "<channel>"
 
 
 def lock(machine: Machine, call: Call) -> Results:
@@ -51,16 +60,45 @@ def lock(machine: Machine, call: Call) -> Results:
         "<context>": context or NONE,
         "element": unknown(questions.RECEIVED, call.site),
     }
+    machine.messages.any_made |= kind in (_QUEUE, _VALUE)
     origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
-    return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
+    made = LibraryObject(kind, fields, call.site, origin)
+    if kind == _VALUE:
+        machine.says(_shared(made), call.args[1] if len(call.args) > 1 else const(0), state, call.site)
+    return [(state, (state.new(("lock", call.site), made),))]
+
+
+def _shared(obj: LibraryObject) -> Channel:
+    """What processes set a shared value to, whichever of them reads it."""
+    return (obj.site, "value")
+
+
+def set_value(machine: Machine, call: Call) -> Results:
+    """``v.value = x``."""
+    obj = library_object(call)
+    name, given = constant(call.args[0]), call.args[1]
+    if obj is not None and isinstance(call.receiver, Ref) and isinstance(name, str):
+        if name == "value":
+            machine.says(_shared(obj), given, call.state, call.site)
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, name: given}))
+    return [(call.state, NONE)]
+
+
+def get_value(machine: Machine, call: Call) -> Results:
+    """``v.value``, where this process has not set it: what it began with, or another process set it to."""
+    obj = library_object(call)
+    sym = ("attribute", call.site, call.receiver, "value")
+    taken = [] if obj is None else received(machine, call, _shared(obj), sym)
+    return taken or [(call.state, unknown(*sym))]
 
 
 def pipe(machine: Machine, call: Call) -> Results:
     """``Pipe()``: two ends."""
     state = call.state
+    machine.messages.any_made = True
     ends: list[Value] = []
     for i in range(2):
-        fields: dict[str, Value] = {"<channel>": const(True)}
+        fields: dict[str, Value] = {_END: const(i)}
         made = LibraryObject("multiprocessing.Connection", fields, call.site)
         ends.append((state.new(("pipe", call.site, i), made),))
     return [(state, (state.new(("pipe", call.site), Sequence("tuple", tuple(ends))),))]
@@ -69,13 +107,17 @@ def pipe(machine: Machine, call: Call) -> Results:
 def put(machine: Machine, call: Call) -> Results:
     """``q.put(x)`` and ``conn.send(x)``: x is pickled for the process that reads."""
     state = call.state
-    value = call.args[0] if call.args else NONE
+    value = call.get("obj") or NONE
     ref = call.receiver
     obj = library_object(call)
     if not isinstance(ref, Ref) or obj is None:
         return [(state, NONE)]
+    machine.says(_channel(obj, from_outside=False), value, state, call.site)
     crossing = list(carried(value, state, Pickler.NAMES))
     found = [c for c in crossing if c.is_picklable and c.what != "lock"]
+    if found or any(map(parts.taken, visited(value, state))):
+        # What becomes of GPU memory is told by where it comes from.
+        machine.messages.vague.add(_channel(obj, from_outside=False))
     bad = [c for c in crossing if not c.is_picklable]
     for one in bad:
         # A pipe pickles in the caller, a queue in its feeder thread.
@@ -88,9 +130,9 @@ def put(machine: Machine, call: Call) -> Results:
     process = state.process
     if process.dead:
         return [(state, NONE)]
-    received = next((c for c in found if c.is_received), None)
-    if received is not None:
-        machine.emit(_sent_on(machine, call, received.origin))
+    sent_before = next((c for c in found if c.is_received), None)
+    if sent_before is not None:
+        machine.emit(_sent_on(machine, call, sent_before.origin))
         return [(state, NONE)]
     shared = [c for c in found if c.is_shared]
     if shared:
@@ -105,6 +147,27 @@ def put(machine: Machine, call: Call) -> Results:
     if shared or "poisoned" in strings(obj.fields.get("<users>", ())):
         _put_in_parent(machine, call, state, ref, obj, found[0].origin)
     return [(state, NONE)]
+
+
+def _channel(obj: LibraryObject, *, from_outside: bool) -> Channel:
+    """The queue, or the end of a pipe, that something comes out of which is taken from this one, or put into it."""
+    end = constant(obj.fields.get(_END, NONE))
+    return (obj.site, end if from_outside or not isinstance(end, int) else 1 - end)
+
+
+def given_away(machine: Machine, values: Iterable[Value], state: State) -> None:
+    """What nobody knows has these values: it may put anything into their queues and pipes."""
+    for ref in (ref for value in values for ref in reachable(value, state)):
+        found = state.get(ref)
+        if not isinstance(found, LibraryObject):
+            continue
+        if line_ups.is_queue(found):
+            machine.messages.vague.add(line_ups.channel(found))
+        elif found.type == managers.PROXY:
+            machine.messages.vague.add(managers.channel(found))
+        elif "<lock>" in found.fields or _END in found.fields:
+            ends = {_channel(found, from_outside=outside) for outside in (True, False)}
+            machine.messages.vague |= {*ends, _shared(found)}
 
 
 # -- what is received, and sent on -----------------------------------------------------------------------------------
@@ -265,7 +328,7 @@ def _channels(value: Value, state: State) -> list[Ref]:
     result: list[Ref] = []
     for ref in reachable(value, state):
         found = state.get(ref)
-        if isinstance(found, LibraryObject) and ("<lock>" in found.fields or "<channel>" in found.fields):
+        if isinstance(found, LibraryObject) and ("<lock>" in found.fields or _END in found.fields):
             result.append(ref)
             other = _other_end(ref)
             if other is not None:
@@ -313,6 +376,8 @@ _RECEIVED = "<received>"
 _ANSWERS = frozenset({"get", "join", "recv", "wait"})
 # What these wait for was not there before; what is taken from a channel may have been.
 _LATER_ANSWERS = (".join", ".wait")
+# What these give was put into the channel.
+_TAKING = (".get", ".recv")
 
 
 def wait(machine: Machine, call: Call) -> Results:
@@ -348,5 +413,9 @@ def wait(machine: Machine, call: Call) -> Results:
     told = (questions.RECEIVED, call.site, state.process.identity, None if source is None else source.site)
     # What was said before tells nothing of what is said now.
     state.facts = questions.without(state.facts, told)
+    if source is not None and call.path.endswith(_TAKING):
+        taken = received(machine, call, _channel(source, from_outside=True), told)
+        if taken:
+            return taken
     known = () if source is None else source.fields.get(_TOLD, ())
     return [(state, union([known, unknown(*told)]))]

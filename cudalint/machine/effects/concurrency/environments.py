@@ -244,7 +244,8 @@ def starts_workers(machine: Machine, call: Call) -> Results:
     """``uvicorn.run("main:app", workers=4)``: so many workers, which run what is not seen here.
 
     What its model says of other arguments by ``when`` starts one, or with ``kind = "only-when"`` has to hold;
-    ``kind = "named"``: they only run what has a name; ``kind = "always"``: there are some unless none is asked for.
+    ``kind = "named"``: they only run what has a name; ``kind = "always"``: there are some unless none is asked for, or
+    ``when`` and ``idle`` say so.
     """
     state = call.state
     count = _asked_for(call)
@@ -258,7 +259,7 @@ def starts_workers(machine: Machine, call: Call) -> Results:
         case "only-when":
             starts = several and chosen
         case "always":
-            starts = count != const(0)
+            starts = count != const(0) and choices.is_asked(call) and not choices.idle(machine, call)
         case _:
             starts = several or chosen
     if target and not starts:

@@ -13,6 +13,7 @@ from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, 
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import NOTHING_LEFT, Closure, Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
 from cudalint.machine.launch.arguments import (
     arguments,
@@ -430,9 +431,9 @@ def _single_task(call: Call, machine: Machine, state: State) -> bool:
 
 def _parent_of_pool(machine: Machine, call: Call, obj: LibraryObject, family: str) -> State | None:
     """The state that the workers forked from: a pool's when it was made, an executor's at its first task."""
-    held = only(obj.fields.get("<snapshot>", NONE))
-    if isinstance(held, Snapshot) and isinstance(held.state, State):
-        return held.state.clone()
+    kept = kept_state(obj.fields.get("<snapshot>", NONE))
+    if kept is not None:
+        return kept
     if family == "executor" and isinstance(call.receiver, Ref):
         snapshot: Value = (Snapshot(call.state.clone()),)
         obj = library_object(call) or obj

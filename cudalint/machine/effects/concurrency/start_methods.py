@@ -21,10 +21,14 @@ from cudalint.machine.values import NONE, TRUE, Const, Value, const, strings, un
 def set_start_method(machine: Machine, call: Call) -> Results:
     """``set_start_method(method, force=False)``: once, and before anything used the default.
 
-    By ``kind`` a library does so by force (``"forced"``), or only where nothing is settled yet (``"first"``).
+    By ``kind`` a library does so by force (``"forced"``), or only where nothing is settled yet (``"first"``), or makes
+    something that settles the default (``"default"``).
     """
     state = call.state
     library = library_of(call)
+    if call.text("kind") == "default":
+        launching.fix_default(machine, state, library, call.site, call.label)
+        return [(state, NONE)]
     if call.text("kind") == "first" and state.process.method(library).fixed is not None:
         return [(state, NONE)]
     fixed = call.text("method")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.environments import call_methods
-from cudalint.machine.effects.gpu.cuda import is_set
+from cudalint.machine.effects.gpu.cuda import VISIBLE, is_set
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.handlers import is_function
 from cudalint.machine.frame import Call, Frame, Results
@@ -21,17 +21,39 @@ _WORK, _PATH = "<work>", "<path>"
 def remote(machine: Machine, call: Call) -> Results:
     """``ray.remote(f)``, ``@ray.remote(num_gpus=1)``: what runs elsewhere, now or as a decorator."""
     work = call.args[0] if call.args else None
-    if _needs_gpus(call):
+    needs = _needs_gpus(call)
+    if needs and not _is_given(call):
         return [(call.state, (LibraryName("cudalint.identity"),) if work is None else work)]
     if work is None:
-        return [(call.state, (Partial((LibraryName("cudalint.remote"),), (const(call.path),), ()),))]
-    return [(call.state, _without_gpus(call, call.state, work, call.path))]
+        return [(call.state, (Partial((LibraryName("cudalint.remote"),), (const(call.path), const(needs)), ()),))]
+    return [(call.state, _remote(call, work, call.path, needs=needs))]
 
 
 def decorated(machine: Machine, call: Call) -> Results:
     """The decorator that was made gets its function or class."""
-    path, work = call.args
-    return [(call.state, _without_gpus(call, call.state, work, str(constant(path))))]
+    path, needs, work = call.args
+    return [(call.state, _remote(call, work, str(constant(path)), needs=constant(needs) is True))]
+
+
+def given(machine: Machine, call: Call) -> Results:
+    """A function that a scheduler runs in a process of its own, which sees the GPUs that it was given."""
+    work, *args = call.args
+    state = call.state
+    state.process = state.process.with_environ(VISIBLE, unknown("environ", VISIBLE))
+    return machine.call_value(work, args, call.kwargs, state, call.frame, call.site)
+
+
+def _remote(call: Call, work: Value, path: str, *, needs: bool) -> Value:
+    """What runs elsewhere: with GPUs of its own it is what it was, and sees these alone."""
+    if not needs:
+        return _without_gpus(call, call.state, work, path)
+    atom = only(work)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Class):
+        call.state.store(atom, replace(found, given_gpus=True))
+    if is_function(work, call.state):
+        return (Partial((LibraryName("cudalint.remote.given"),), (work,), ()),)
+    return work
 
 
 def _without_gpus(call: Call, state: State, work: Value, path: str) -> Value:
@@ -57,6 +79,11 @@ def _needs_gpus(call: Call) -> bool:
     return given is not None and constant(given) not in (0, None)
 
 
+def _is_given(call: Call) -> bool:
+    """Whether the scheduler certainly leaves it the GPUs alone that it asks for."""
+    return not call.open and call.get("runtime_env") is None
+
+
 def given_gpus(machine: Machine, call: Call) -> Results:
     """``ray.get_gpu_ids()``: what the system calls the GPUs of this process, which counts those it sees from 0."""
     spared = call.text("unless-env")
@@ -71,7 +98,10 @@ def options(machine: Machine, call: Call) -> Results:
     held = library_object(call)
     if held is None or call.receiver is None:
         return [(call.state, unknown("remote", call.site))]
-    return [(call.state, held.fields[_WORK] if _needs_gpus(call) else (call.receiver,))]
+    if not _needs_gpus(call):
+        return [(call.state, (call.receiver,))]
+    work = held.fields[_WORK]
+    return [(call.state, _remote(call, work, "", needs=True) if _is_given(call) else work)]
 
 
 def start(machine: Machine, call: Call) -> Results:

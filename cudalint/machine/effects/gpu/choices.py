@@ -80,12 +80,18 @@ def depends(call: Call) -> bool:
 def argument(call: Call, name: str) -> Value | None:
     """What a call is given by a name, or, by ``specs.function``, under a key of the dict or object that it is given.
 
-    ``self.function`` is what its object was given when it was made, ``self.args.workers`` what that holds.
+    ``self.function`` is what its object was given when it was made, ``self.args.workers`` what that holds. A key may
+    have dots of its own, as those of settings have.
     """
     holder, _, key = name.partition(".")
     of_self: Value = (call.receiver,) if call.receiver is not None else ()
     given = of_self if holder == "self" else call.get(holder)
-    for part in key.split(".") if key else ():
+    if not key or given is None:
+        return given or None
+    whole = union(list(_under(key, given, call.state)))
+    if whole:
+        return whole
+    for part in key.split("."):
         given = given and union(list(_under(part, given, call.state)))
     return given or None
 
@@ -132,13 +138,19 @@ def _by_name(call: Call) -> Dev | None:
     value = _kept_under(call, call.get(_device(call)))
     if value is not None and value != NONE:
         return Dev("cuda") if value == TRUE else _first(operators.device_of(value))
-    value = call.kwargs.get("device_map")
+    value = _parts_of(call.kwargs.get("device_map"), call.state)
     if value is not None and value != NONE:
         spread = bool(_SPREAD.intersection(strings(value)))
         return Dev("cuda") if spread else _first(operators.device_of(value))
     if call.open:
         return None
     return Dev("cuda") if call.flag("default-gpu") else None
+
+
+def _parts_of(value: Value | None, state: State) -> Value | None:
+    """What ``{"": "cuda:0"}`` says of the parts of a model; any other value as it is."""
+    found = state.get(atom) if isinstance(atom := only(value or ()), Ref) else None
+    return union([*found.items.values(), found.element]) if isinstance(found, Dict) else value
 
 
 def _kept_under(call: Call, value: Value | None) -> Value | None:
@@ -171,7 +183,7 @@ def _by_conditions(call: Call) -> bool | None:
     device = _device(call)
     answer: bool | None = None
     for name, wanted in _conditions(call, "when"):
-        given = call.get(name)
+        given = argument(call, name)
         if given is None or given == NONE:
             continue
         if any(_is_one(atom, wanted) for atom in _constants(given, call.state)):
@@ -179,7 +191,7 @@ def _by_conditions(call: Call) -> bool | None:
         if name != device:
             answer = False
     for name, spared in _conditions(call, "unless"):
-        given = call.get(name)
+        given = argument(call, name)
         if given is None or given == NONE:
             continue
         found = list(_constants(given, call.state))
@@ -210,13 +222,23 @@ def spared(call: Call) -> bool:
 def idle(machine: Machine, call: Call) -> bool:
     """Whether an argument is certainly one of those with which the model says that the function does nothing.
 
-    False, which TOML has, stands also for None, which it has not.
+    False, which TOML has, stands also for None, which it has not. So it is where ``needed`` names arguments, and none
+    of them is given.
     """
+    if _lacks(call):
+        return True
     for name, values in _conditions(call, "idle"):
-        given = call.get(name)
+        given = argument(call, name)
         if given is not None and all(_leaves_idle(machine, atom, values, call.state) for atom in given):
             return True
     return False
+
+
+def _lacks(call: Call) -> bool:
+    needed = call.spec.get("needed")
+    if not isinstance(needed, list) or call.open:
+        return False
+    return all(call.get(str(name)) in (None, NONE) for name in needed)
 
 
 def _leaves_idle(machine: Machine, atom: Atom, values: list[object], state: State) -> bool:

@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.effects.gpu import choices, cuda
-from cudalint.machine.frame import Call
+from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import OF_UNKNOWN, Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import HOLDS, TELLS, Atom, Const, Dev, Lib, Ref, Tensor, Unknown, Value, unknown
+from cudalint.machine.values import HOLDS, TELLS, Atom, Const, Dev, Lib, Ref, Tensor, Unknown, Value, const, unknown
 from cudalint.models.library import Library
 
 _DEEPEST = 2
@@ -94,6 +94,20 @@ def as_built(call: Call) -> list[Call]:
         return [other]
     call.state.assume(question, True)
     return [call, other]
+
+
+def built_with(machine: Machine, call: Call) -> Results:
+    """``get_available_providers()``: the names in ``methods`` where the package ``key`` was built for a GPU."""
+    question = (questions.BUILT, call.text("key"))
+    known = call.state.fact(question)
+    results: Results = []
+    for answer in (True, False) if known is None else (known is True,):
+        state = call.state.clone() if answer and known is None else call.state
+        state.assume(question, answer)
+        names = Sequence("list", tuple(const(name) for name in call.texts("methods")))
+        value: Value = (state.new(("built", call.site), names),) if answer else unknown("built", call.site)
+        results.append((state, value))
+    return results
 
 
 def holder_of(machine: Machine, call: Call) -> Value | None:

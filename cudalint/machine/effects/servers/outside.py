@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.servers import celery, gunicorn, queues, uwsgi, web
+from cudalint.machine.effects.servers import celery, gunicorn, queues, seldon, uwsgi, web
 from cudalint.machine.effects.servers.handlers import registered
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Scope
@@ -19,6 +19,9 @@ def served(machine: Machine, state: State, module: str) -> None:
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
     for name, server in sorted(machine.program.preloads(module)):
+        if server == seldon.SERVER:
+            seldon.preloaded_from_outside(machine, state.clone(), frame, name)
+            continue
         gunicorn.preloaded_from_outside(machine, state.clone(), frame, name, server)
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import questions
+from cudalint.machine.effects.gpu import choices, cuda
+from cudalint.machine.effects.gpu.queries import gpu_call
 from cudalint.machine.effects.plain import through
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
@@ -46,9 +48,15 @@ def kept_partial(machine: Machine, call: Call) -> Results:
 
 def made_of(machine: Machine, call: Call) -> Results:
     """An object of a library that remembers what it was made of, by the names of its parameters."""
+    state: State | None = call.state
+    if call.text("gpu") and not choices.idle(machine, call):
+        framework = call.text("framework", "torch")
+        state = cuda.touch(machine, call.state, call.frame, call.site, framework, call.text("gpu"), call.label)
+    if state is None:
+        return []
     fields = {name: value for name in call.params if (value := call.get(name)) is not None}
     made = LibraryObject(call.path, {**call.kwargs, **fields}, call.site)
-    return [(call.state, (call.state.new(("made", call.site), made),))]
+    return [(state, (state.new(("made", call.site), made),))]
 
 
 def partial_method(machine: Machine, call: Call) -> Results:
@@ -116,11 +124,17 @@ def held(machine: Machine, call: Call) -> Results:
 def compiled(machine: Machine, call: Call) -> Results:
     """``jax.jit(f)``: f, at each call of which the framework runs something."""
     atom = only(call.args[0]) if call.args else None
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, Closure):
-        return through(machine, call)
-    made = replace(found, compiled=f"{call.path}(f)")
-    return [(call.state, (call.state.new(("compiled", call.site, atom), made),))]
+    if atom is None and not call.args:
+        return [(call.state, (Lib(call.path),))]
+    results: Results = []
+    for state, _ in gpu_call(machine, call) if call.text("gpu") else [(call.state, NONE)]:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Closure):
+            results.append((state, call.args[0]))
+            continue
+        made = replace(found, compiled=f"{call.path}(f)")
+        results.append((state, (state.new(("compiled", call.site, atom), made),)))
+    return results
 
 
 def wraps(machine: Machine, call: Call) -> Results:

@@ -16,7 +16,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Bound, Const, Ref, Value, const, integer, only, union, unknown
+from cudalint.machine.values import NONE, TRUE, Bound, Const, Ref, Unknown, Value, const, integer, only, union, unknown
 
 MOST_COMBINED = 8
 # What goes round and round in what is known of it.
@@ -463,9 +463,7 @@ def iter_(machine: Machine, call: Call) -> Results:
     if not call.args:
         return [(call.state, unknown("iter", call.site))]
     if len(call.args) == 2:
-        # Called until it gives the second value.
-        called = machine.call_value(call.args[0], [], {}, call.state, call.frame, call.site)
-        return [(s, (s.new(("iter", call.site), Sequence("list", None, value)),)) for s, value in called]
+        return _called_until(machine, call, call.args[0], call.args[1])
     atom = only(call.args[0])
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Sequence) and found.kind in _WITHOUT_PLACE and found.items is not None and not found.open:
@@ -477,6 +475,30 @@ def iter_(machine: Machine, call: Call) -> Results:
         made = Sequence("list", tuple(rounds), (), True)
         results.append((state, (state.new(("iter", call.site), made),)))
     return results
+
+
+def _called_until(machine: Machine, call: Call, function: Value, last: Value) -> Results:
+    """``iter(f, last)``: called again and again until it gives the last value; what comes of two calls is seen."""
+    results: Results = []
+    for state, first in machine.call_value(function, [], {}, call.state, call.frame, call.site):
+        if _is_last(first, last):
+            results.append((state, _listed(state, call, Sequence("list", ()))))
+        elif any(isinstance(atom, Unknown) for atom in first):
+            results.append((state, _listed(state, call, Sequence("list", None, first))))
+        else:
+            for after, second in machine.call_value(function, [], {}, state, call.frame, call.site):
+                ends = _is_last(second, last)
+                items = Sequence("list", (first,) if ends else (first, second), (), not ends)
+                results.append((after, _listed(after, call, items)))
+    return results
+
+
+def _is_last(value: Value, last: Value) -> bool:
+    return operators.compare("==", value, last, ("last",)) == TRUE
+
+
+def _listed(state: State, call: Call, items: Sequence) -> Value:
+    return (state.new(("iter", call.site), items),)
 
 
 def generator_enter(machine: Machine, call: Call) -> Results:

@@ -9,10 +9,12 @@ from typing import Any
 
 from cudalint.machine import operators, sets
 from cudalint.machine.effects.concurrency import threads
+from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.messages import Channel
 from cudalint.machine.state import State
 from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Value, const, constant, integer, only, union, unknown
 
@@ -26,6 +28,7 @@ _FULL = Raised(None, ("Full", "QueueFull"), harmless=True)
 
 def queue(machine: Machine, call: Call) -> Results:
     """``queue.Queue()``."""
+    machine.messages.any_made = True
     row: Value = (call.state.new(("row", call.site), Sequence("list", ())),)
     fields = {_HELD: (), _ROW: row, _NEXT: const(call.text("kind")), _MOST: call.get("maxsize") or const(0)}
     made = LibraryObject(call.text("type", call.path), fields, call.site)
@@ -69,6 +72,7 @@ def put(machine: Machine, call: Call) -> Results:
     item = call.get("item")
     if obj is None or not isinstance(call.receiver, Ref) or item is None:
         return [(call.state, NONE)]
+    machine.says(channel(obj), item, call.state, call.site)
     row = _row_of(machine, call)
     if row is not None and call.frame.tries and not _waits(call) and _is_full(call, row[1]):
         return machine.fail(call.state, call.frame, _FULL)
@@ -99,7 +103,19 @@ def get(machine: Machine, call: Call) -> Results:
             return []
     elif not held and call.frame.tries:
         machine.fail(call.state.clone(), call.frame, _EMPTY)
-    return [(call.state, held or unknown("queue", call.site, call.receiver))]
+    sym = ("queue", call.site, call.receiver)
+    taken_later = [] if held or obj is None else received(machine, call, channel(obj), sym)
+    return taken_later or [(call.state, held or unknown(*sym))]
+
+
+def is_queue(found: LibraryObject) -> bool:
+    """Whether an object is a queue within a process."""
+    return _HELD in found.fields
+
+
+def channel(queue: LibraryObject) -> Channel:
+    """What goes through a queue, by where that was made."""
+    return (queue.site, _HELD)
 
 
 def _next_of(obj: LibraryObject, row: Sequence, state: State) -> tuple[Value, tuple[Value, ...]] | None:

@@ -599,7 +599,12 @@ def _fetch_held(
 
 
 def dataset_item(machine: Machine, call: Call) -> Results:
-    """``super().__getitem__(i)`` in a class of the program, ``dataset[i]``: an item of what it was made of, or all."""
+    """``super().__getitem__(i)`` in a class of the program, ``dataset[i]``: an item of what it was made of, or all.
+
+    With ``kind = "split"`` a name, or what has no transform, gives the dataset itself, of which it may be a part.
+    """
+    if call.text("kind") == "split" and call.receiver is not None and _is_whole(call):
+        return [(call.state, (call.receiver,))]
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     fields: Mapping[str, Value] = {}
     match found:
@@ -611,6 +616,12 @@ def dataset_item(machine: Machine, call: Call) -> Results:
     if not call.path.endswith("__iter__"):
         return items
     return [(s, (s.new(("items", call.site), Sequence("iterator", None, value)),)) for s, value in items]
+
+
+def _is_whole(call: Call) -> bool:
+    found = library_object(call)
+    named = isinstance(constant(call.args[0]), str) if call.args else True
+    return named or found is None or "<transform>" not in found.fields
 
 
 def _chosen(machine: Machine, fields: Mapping[str, Value], state: State, frame: Frame, site: Site) -> State | None:
@@ -761,12 +772,12 @@ def with_format(machine: Machine, call: Call) -> Results:
     device = call.kwargs.get("device", NONE)
     if device == NONE or "torch" not in strings(call.get("type") or ()):
         return _formatted(call, NONE)
-    return _formatted(call, moving(device))
+    return _formatted(call, moving(device, "datasets.formatting.TorchFormatter"))
 
 
-def moving(device: Value) -> Value:
-    """What moves each item to a device."""
-    return (Partial((Lib("cudalint.format"),), (), (("device", device),)),)
+def moving(device: Value, by: str = "cudalint.format") -> Value:
+    """What moves each item to a device, by a function of this name."""
+    return (Partial((Lib(by),), (), (("device", device),)),)
 
 
 def mapped_dataset(machine: Machine, call: Call) -> Results:
