@@ -106,6 +106,7 @@ def test_every_choice_occurs() -> None:
         "crossing": fix_grammar.CROSSINGS,
         "argument": fix_grammar.ARGUMENTS,
         "result": fix_grammar.RESULTS,
+        "made_in": fix_grammar.MADE_IN,
     }
     for axis, choices in axes.items():
         assert {getattr(choice, axis) for choice in drawn} == set(choices), axis

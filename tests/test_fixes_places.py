@@ -788,6 +788,20 @@ def test_what_only_workers_need_goes_with_them() -> None:
     assert "".join(call.split()) == "DataLoader(TensorDataset(torch.rand(64,8).cuda()),batch_size=16,#rowsshuffle=True)"
 
 
+def test_a_number_of_workers_that_has_no_name_stays() -> None:
+    before = text_of("""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset
+
+        if __name__ == "__main__":
+            data = TensorDataset(torch.rand(64, 8).cuda())
+            for (batch,) in DataLoader(data, 2, False, None, None, 2, persistent_workers=True):
+                print(batch.mean().item())
+    """)
+    after, *_ = repair(before, "CUD402")
+    assert 'data, 2, False, None, None, 2, persistent_workers=True, multiprocessing_context="spawn")' in after
+
+
 def test_pinning_is_taken_out_of_the_arguments_that_are_kept() -> None:
     before = text_of("""
         import torch

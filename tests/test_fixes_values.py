@@ -563,3 +563,56 @@ def test_what_a_name_is_made_of_ends_where_it_is_made_of_itself() -> None:
             mp.spawn(train, args=(2,), nprocs=2)
     """)
     assert "torch.cuda.set_device(rank)" in rows(fixed(text, "CUD503"))
+
+
+@pytest.mark.parametrize(
+    ("top", "is_set"),
+    [
+        ('MODEL: object = torch.ones(3, device="cuda")', True),
+        ('OTHER: object = 3\nMODEL: object = torch.ones(3, device="cuda")', True),
+        ("MODEL: object = None", False),
+        ("MODEL: object", False),
+        ("OTHER: object = 3", False),
+    ],
+)
+def test_a_worker_starts_afresh_only_where_its_module_sets_what_it_reads(top: str, is_set: bool) -> None:
+    worker = f"{top}\n\n\ndef work(n):\n    return MODEL.sum().item() * n"
+    main = """
+        global MODEL
+        MODEL = torch.ones(2, device="cuda")
+        with mp.Pool(1) as pool:
+            print(pool.map(work, [1, 2]))
+    """
+    _, fix = first(program(worker, main), "CUD103")
+    assert fix is not None
+    assert bool(fix.edits) == is_set
+
+
+def test_results_that_a_loop_keeps_elsewhere_are_not_moved_where_they_arrive() -> None:
+    worker = "def work(n):\n    return torch.ones(n).cuda()"
+    main = """
+        torch.zeros(1, device="cuda")
+        held = {{}}
+        with ProcessPoolExecutor(1) as pool:
+            futures = [pool.submit(work, n) for n in (1, 2)]
+            for {target} in futures:
+                print({target}.result().sum())
+    """
+    assert "print(future.result().cuda().sum())" in rows(fixed(program(worker, main.format(target="future")), "CUD101"))
+    assert "print(held[0].result().sum())" in rows(fixed(program(worker, main.format(target="held[0]")), "CUD101"))
+
+
+def test_questions_in_two_files_are_changed_together() -> None:
+    """What is left when the first is changed has its cause in another file: that is another one."""
+    asks = 'if torch.cuda.is_available():\n    print("GPU")\n'
+    texts = {
+        "/project/lib.py": f"import torch\n\n\ndef check():\n{indent(asks, '    ')}",
+        "/project/m.py": program(
+            "import lib\n\n\ndef work(n):\n    return torch.ones(n, device='cuda').sum().item()",
+            f"{asks}lib.check()\nwith mp.Pool(1) as pool:\n    print(pool.map(work, [1, 2]))",
+        ),
+    }
+    analysis = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
+    finding = next(f for f in analysis.findings if f.code == "CUD101")
+    fix = repaired(analysis, [finding])[finding]
+    assert {edit.span.filename for edit in fix.edits} == set(texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from notebook_files import cases, marked, notebook, unmarked
 
-from cudalint.config import load
+from cudalint.config import Config, load
 from cudalint.finding import Edit, Position, Span
+from cudalint.fixing.rounds import fix
 from cudalint.report.places import located
 from cudalint.report.render import OutputFormat
 from cudalint.session import Session
@@ -369,6 +371,27 @@ def test_results_are_moved_by_the_kernel_where_the_worker_only_loads(run: Run, t
     patch = run("check", "--diff", "--unsafe-fixes", ".").stdout
     assert '+    "    return torch.ones(n)"' in patch
     assert "print([result.cuda() for result in pool.map(work, [1, 2, 3])])" in patch
+
+
+REPAIRED = (
+    "CUD101/broken_checkpoint_in_worker", "CUD103/broken_background_checkpoint", "CUD105/broken_wrong_library_datasets",
+    "CUD107/broken_daemon_attribute", "CUD202/broken_after_is_available", "CUD204/broken_evaluator",
+    "CUD205/broken_prefetch_thread", "CUD301/broken_apply_async_keyword", "CUD304/broken_helper_loop",
+    "CUD402/broken_encoder_in_dataset", "CUD403/broken_collate", "CUD404/broken_computed_label",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_a_second_run_changes_nothing(name: str, tmp_path: Path) -> None:
+    """The same programs as cells: what is repaired in some of them stays so, and is Python."""
+    cells = (Path(__file__).parent.parent / "fixtures" / f"{name}.py").read_text(encoding="utf-8").split("\n\n\n")
+    path = tmp_path / "a.ipynb"
+    path.write_text(notebook(*cells), encoding="utf-8")
+    (change,) = fix(Session(Config()), [str(path)], unsafe=True).changes
+    path.write_bytes(change.after)
+    for cell in json.loads(change.after)["cells"]:
+        ast.parse("".join(cell["source"]))
+    assert not fix(Session(Config()), [str(path)], unsafe=True).changes
 
 
 COMMON = (

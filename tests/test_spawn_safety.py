@@ -10,7 +10,10 @@ from paper.run import run
 
 from cudalint.config import Config
 from cudalint.finding import Applicability, Fix
+from cudalint.fixes.spawn_safety import spawn_doubts
+from cudalint.project.analysis import Options, analyse
 from cudalint.session import Session
+from cudalint.text.source import SourceFile
 
 PROGRAM = """\
 import multiprocessing as mp
@@ -127,6 +130,15 @@ def test_what_relies_on_fork_is_not_safe(tmp_path: Path, parts: dict[str, str], 
     fix = fix_of(tmp_path, **parts)
     assert fix.applicability is Applicability.UNSAFE
     assert reason in (fix.reason or "")
+
+
+def test_a_launch_that_is_not_seen_afterwards_is_not_proven() -> None:
+    text = PROGRAM.format(**PARTS)
+    analysis = analyse([SourceFile("/project/program.py", text, text.encode())], Options())
+    assert analysis.basis is not None
+    (finding,) = analysis.findings
+    doubts = spawn_doubts(analysis.basis, analysis.basis, {}, finding, lambda steps: None)
+    assert doubts == ["the launch is not seen any more after the change"]
 
 
 REFUSED = {

@@ -354,7 +354,7 @@ class _Search:
         survives = outcome.caught or outcome.outlived
         if self._finding.severity is not Severity.ERROR or not outcome.certain or survives:
             return "the program may work as it is"
-        if outcome.facts or outcome.assumed:
+        if outcome.on_some_paths or outcome.assumed:
             return "the program may work on other paths"
         if may_be_lost(Case(self._finding, outcome, self._basis, self._run.views)):
             return "the program may go on without what its workers give"

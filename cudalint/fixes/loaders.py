@@ -133,11 +133,10 @@ def no_workers(case: Case) -> Iterator[Proposal]:
 
 
 def without_workers(view: View, call: cst.Call) -> list[Change]:
-    """A loader without the arguments that it has for workers; empty where it is not given their number by name."""
-    given = [a for a in call.args if a.keyword is not None and a.keyword.value in _FOR_WORKERS]
-    if not any(a.keyword is not None and a.keyword.value == "num_workers" for a in given):
-        return []
-    return view.without_arguments(call, given)
+    """A loader without the arguments that it is given by name for workers."""
+    return view.without_arguments(
+        call, [a for a in call.args if a.keyword is not None and a.keyword.value in _FOR_WORKERS]
+    )
 
 
 def generator_on_device(case: Case) -> Iterator[Proposal]:

@@ -57,10 +57,20 @@ def _taken_one_by_one(case: Case) -> bool:
 
 
 def _catches(view: View, body: cst.CSTNode, call: cst.Call) -> Iterator[cst.CSTNode]:
-    """The statements of a body that catch something, except those that the machine saw around the launch."""
-    around = {id(node) for node in view.around(call)}
+    """The statements of a body that catch something behind a launch: what is around it the machine saw.
+
+    What stands before it comes behind it where both are in a loop, or where it is in a function that is called there.
+    """
+    around = list(view.around(call))
+    seen = {id(node) for node in around}
+    inside = around[: next((i for i, node in enumerate(around) if node is body), len(around))]
+    is_behind = any(isinstance(node, cst.For | cst.While) for node in inside)
+    home = view.function(call)
     for node in view.inside(body):
-        if isinstance(node, cst.Try | cst.TryStar) and node.handlers and id(node) not in around:
+        is_behind = is_behind or node is call
+        if not isinstance(node, cst.Try | cst.TryStar) or not node.handlers or id(node) in seen:
+            continue
+        if is_behind or view.function(node) is not home:
             yield node
 
 

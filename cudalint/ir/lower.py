@@ -217,7 +217,7 @@ class Lowering:
         if node.value is None:
             return ir.Declare(ordinal, self._target(node.target))
         value = self._expr(node.value)
-        return ir.Assign(ordinal, (self._target(node.target),), value)
+        return ir.Assign(ordinal, (self._target(node.target),), value, not _is_of_class(node.annotation.annotation))
 
     def _aug_assign(self, node: cst.AugAssign) -> ir.Stmt:
         ordinal = self._mark(node)
@@ -699,6 +699,13 @@ def _annotations_of(node: cst.FunctionDef) -> Iterable[cst.Annotation]:
             yield param.annotation
     if node.returns is not None:
         yield node.returns
+
+
+def _is_of_class(node: cst.BaseExpression) -> bool:
+    """Whether an annotation says that a variable is one of the class (``ClassVar[int]``), and none of its objects."""
+    named = node.value if isinstance(node, cst.Subscript) else node
+    last = named.attr if isinstance(named, cst.Attribute) else named
+    return isinstance(last, cst.Name) and last.value == "ClassVar"
 
 
 def _acts(node: cst.CSTNode) -> bool:

@@ -358,10 +358,11 @@ class ExprStmt(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assign(Stmt):
-    """``targets = value``; annotated assignments too."""
+    """``targets = value``; annotated assignments too: ``annotated`` where that says of what kind an object has it."""
 
     targets: tuple[Expr, ...]
     value: Expr
+    annotated: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

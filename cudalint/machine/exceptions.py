@@ -103,6 +103,13 @@ def text(value: Value, state: State) -> Value | None:
     return items[0] if said is ... else const(str(said))
 
 
+def exit_code(value: Value, state: State) -> Value:
+    """The code of a ``SystemExit``; empty where nothing is known of it."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return found.fields.get("code", ()) if isinstance(found, LibraryObject) else ()
+
+
 def names(atom: Lib | Ref, state: State) -> list[str]:
     """The names of the class of an exception of Python's own, and of those above it."""
     held = state.get(atom) if isinstance(atom, Ref) else None

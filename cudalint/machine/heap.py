@@ -13,6 +13,12 @@ from cudalint.machine.values import Const, Ref, Value
 BEGAN = "<snapshot>"
 # The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
 SUPPRESSED = "<suppressed>"
+# What ``iter`` gives: a sequence that remembers what was taken of it, and is pickled as that.
+ITER = "iter"
+# All that has less once something was taken of it.
+TAKEN_OF = frozenset({"iterator", ITER})
+# Part of the address of a list that is empty since a test lets through nothing of what it is made of.
+NOTHING_LEFT = "nothing left"
 # In place of it, where these are what is to happen.
 EXPECTED = "<expected>"
 # The variable that stands for all that ``from package import *`` may bind, where the package is not seen.
@@ -67,8 +73,9 @@ class Closure:
 class Class:
     """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one.
 
-    ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``given_gpus``: a scheduler
-    makes them in processes that see the GPUs alone which it gave each of them.
+    ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
+    ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was. ``given_gpus``: a
+    scheduler makes them in processes that see the GPUs alone which it gave each of them.
     """
 
     name: str
@@ -82,6 +89,7 @@ class Class:
     members: tuple[str, ...] = ()
     meta: Value = ()
     asks_first: bool = False
+    told: frozenset[str] = frozenset()
     given_gpus: bool = False
 
 
@@ -100,7 +108,8 @@ class Sequence:
     """A list, tuple, set or iterator; ``items`` while its content is known exactly, else ``element``.
 
     ``open`` items stand for more of their kind: the first, and another one. ``last`` is what was put under a key that
-    is not known, until something else changes. Of more than ``most`` items only the last ones are kept.
+    is not known, until something else changes. Of more than ``most`` items only the last ones are kept. ``numbers`` are
+    all those of a range.
     """
 
     kind: str
@@ -108,6 +117,7 @@ class Sequence:
     element: Value = ()
     open: bool = False
     most: int | None = None
+    numbers: range | None = None
     last: tuple[Value, Value] | None = field(default=None, init=False)
 
 

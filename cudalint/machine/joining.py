@@ -23,6 +23,7 @@ from cudalint.machine.values import (
     Partial,
     Rank,
     Ref,
+    Snapshot,
     Task,
     Tensor,
     Unknown,
@@ -194,6 +195,17 @@ def join(a: State, b: State) -> State:
         a.caught and b.caught,
         journal=a.journal,
     )
+
+
+def kept_state(value: Value) -> State | None:
+    """The state that an object keeps of when it was made, one for all paths that made it; None where it keeps none."""
+    kept = [atom.state for atom in value if isinstance(atom, Snapshot) and isinstance(atom.state, State)]
+    if not kept:
+        return None
+    first, *others = (state.clone() for state in kept)
+    for other in others:
+        first = join(first, other)
+    return first
 
 
 def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fact, ...]:

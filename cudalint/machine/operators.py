@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import fractions
 import operator
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
+from types import NoneType
 from typing import TypeVar
 
 from cudalint.machine import questions, versions
@@ -32,18 +36,23 @@ from cudalint.machine.values import (
 )
 
 LONGEST = 200
+# What Python's library computes with that never changes, besides numbers and texts.
+COMPUTED = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction)
 # How many items of a list that grows are known one by one.
 MOST_KEPT = 8
 # What numbers are computed with, by how many bits they are moved, and to which power they are raised.
 _LARGEST, _MOST_BITS, _HIGHEST = 2**62, 64, 16
 # What a mapping may say that was laid over another.
 LAID_OVER = "laid over"
+_WORDS = (str, NoneType)
 _Name = TypeVar("_Name", bound=Hashable)
 
 
 def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     """``left op right``; an unknown result keeps one identity per pair of operands."""
     one, two = only(left), only(right)
+    if (one is None or two is None) and (alike := _compared_alike(op, left, right, sym)) is not None:
+        return alike
     if op in ("==", "!=") and isinstance(one, Dev) and isinstance(two, Dev) and one.kind != two.kind:
         return const(op == "!=")
     if isinstance(one, Dev) and isinstance(two, Const):
@@ -57,11 +66,13 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
         verdict = _compare_constants(op, one, two)
         if verdict is not None:
             return const(verdict)
+    if isinstance(one, Rank) and isinstance(two, Const) and (of_all := _of_each(op, one, two)) is not None:
+        return const(of_all)
     by_version = versions.compared(op, one, two)
     if by_version is not None:
         return const(by_version)
     against_none = op in ("is", "is not") and isinstance(two, Const) and two.value is None
-    if against_none and one is not None and not isinstance(one, Unknown | Const):
+    if against_none and left and not any(isinstance(atom, Unknown) or atom == two for atom in left):
         return FALSE if op == "is" else TRUE
     if op in ("==", "is") and one is not None and two is not None and _is_type(one) and _is_type(two):
         return const(one == two)
@@ -71,6 +82,15 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     if first is None or second is None:
         return unknown(sym, op, left, right)
     return questions.comparison(op, first, second)
+
+
+def _compared_alike(op: str, left: Value, right: Value, sym: Hashable) -> Value | None:
+    """What a comparison gives whichever of several words two values are; numbers may stand for others of a loop."""
+    if not left or not right or not all(isinstance(atom, Const) and atom.kind in _WORDS for atom in (*left, *right)):
+        return None
+    verdicts = {compare(op, (one,), (two,), sym) for one in left for two in right}
+    found = verdicts.pop()
+    return None if verdicts else found
 
 
 def hold_the_same(one: Object | None, two: Object | None) -> bool | None:
@@ -125,7 +145,26 @@ def _compare_constants(op: str, one: Const, two: Const) -> bool | None:
         return (left in right) is (op == "in") if op in ("in", "not in") else _order(op, left, right)
     if isinstance(left, int | float) and isinstance(right, int | float):
         return _order(op, left, right)
-    return None
+    verdict = _applied(op, left, right)
+    return verdict if isinstance(verdict, bool) else None
+
+
+def _of_each(op: str, rank: Rank, other: Const) -> bool | None:
+    """What is true, or false, of every number that a rank may be."""
+    verdicts = {_compare_constants(op, Const(number), other) for number in rank.numbers or ()}
+    return verdicts.pop() if len(verdicts) == 1 else None
+
+
+def _applied(op: str, left: Hashable, right: Hashable) -> Hashable | None:
+    """What Python makes of two things of which at least one is a date, an exact number or the like."""
+    are_known = all(isinstance(each, (int, float, *COMPUTED)) for each in (left, right))
+    if not are_known or not isinstance(left, COMPUTED) | isinstance(right, COMPUTED) or op not in _APPLIED:
+        return None
+    try:
+        found = _APPLIED[op](left, right)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    return found if isinstance(found, (bool, int, float, *COMPUTED)) else None
 
 
 _Ordered = TypeVar("_Ordered", str, float)
@@ -178,6 +217,8 @@ def contains(found: Object | None, key: Value) -> bool | None:
         return None
     if isinstance(found, Dict):
         return True if wanted in found.items else (False if found.exact else None)
+    if isinstance(found, Sequence) and found.numbers is not None:
+        return wanted in found.numbers if isinstance(wanted, int) else None
     if isinstance(found, Sequence) and found.items is not None and not found.open:
         known = [constant(v) for v in found.items]
         if wanted in known:
@@ -225,7 +266,7 @@ def _exceeds(number: Atom | None, ranks: int | None) -> bool:
 
 def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:
     """A local rank plus an offset is a global one; a rank modulo the number of GPUs, or less an offset, a local one."""
-    rank = replace(rank, process=None, among=rank.among if op == "%" else None)
+    rank = replace(rank, process=None, among=rank.among if op == "%" else None, numbers=None)
     if op == "%":
         return replace(rank, kind="local") if rank.kind == "global" else rank
     if isinstance(other, Const) or op not in ("+", "-"):
@@ -241,7 +282,9 @@ def _binary_constants(op: str, left: Hashable, right: Hashable) -> Hashable | No
     if op == "*" and isinstance(left, str) and isinstance(right, int):
         return left * right if len(left) * max(right, 0) < LONGEST else None
     if not isinstance(left, int | float) or not isinstance(right, int | float):
-        return None
+        if isinstance(left, bytes) and isinstance(right, bytes) and op == "+" and len(left) + len(right) < LONGEST:
+            return left + right
+        return _applied(op, left, right)
     if max(abs(left), abs(right)) > _LARGEST:
         return None
     try:

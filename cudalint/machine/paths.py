@@ -54,6 +54,11 @@ class Located:
         return found
 
 
+def is_file_of(value: Value, module: str) -> bool:
+    """Whether a path leads to the file of a module, as ``__file__`` does there."""
+    return located(value) == Located(module, (_ITSELF,))
+
+
 def located(value: Value) -> Located | None:
     """Where a path leads, as far as the program shows it."""
     return _of_atom(shown(value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine import caches
+from cudalint.machine import caches, messages
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, TAKES, USES, Fact, choices, settled
@@ -37,7 +37,7 @@ def outcome_of(
     steps: tuple[TraceStep, ...] = () if launch is None else launch.chain.steps()
     chains = (cause, started, effect, None if launch is None else launch.chain)
     missing = next((chain.missing for chain in chains if chain is not None and chain.missing), "")
-    facts = settled(state.facts)
+    facts = messages.assumed(settled(state.facts))
     if missing and (INSTALLED, missing) not in (question for question, _ in facts):
         facts = (((INSTALLED, missing), False), *facts)
     doubt = _doubt(machine, certain, facts)

@@ -26,11 +26,11 @@ def part(found: Sequence, key: Value) -> Sequence | None:
         return None
     if found.items is None or found.open:
         # Which of them, and how many, is not known before either.
-        return found
+        return replace(found, numbers=None)
     taken = _numbers(bounds)
     if taken is None:
-        return replace(found, items=None, element=union(found.items))
-    return replace(found, items=found.items[taken])
+        return replace(found, items=None, element=union(found.items), numbers=None)
+    return replace(found, items=found.items[taken], numbers=None)
 
 
 def replaced(found: Sequence, key: Value, given: object) -> Sequence | None:

@@ -1,4 +1,4 @@
-"""Which later turns of a loop over numbers its body asks for: ``if epoch == 5``, ``if (step + 1) % 100 == 0``."""
+"""Which later turns of a loop over numbers its body asks for: ``if epoch == 5``, ``"cuda" if step > 3 else "cpu"``."""
 
 from __future__ import annotations
 
@@ -75,9 +75,31 @@ def _holds(test: ir.Expr, known: dict[str, int], numbers: Numbers) -> bool | Non
 
 def _tests(body: Iterable[ir.Stmt]) -> Iterator[ir.Expr]:
     for statement in body:
-        if isinstance(statement, ir.If):
-            yield from _parts(statement.test)
+        match statement:
+            case ir.If(test=test):
+                yield from _parts(test)
+            case ir.ExprStmt(value=value) | ir.Assign(value=value):
+                yield from _choices(value)
         yield from _tests(inner_statements(statement))
+
+
+def _choices(node: ir.Expr) -> Iterator[ir.Expr]:
+    """What an expression asks before it is one of two things, or some of its parts are."""
+    inner: Iterable[ir.Expr] = ()
+    match node:
+        case ir.IfExp(test=test, body=body, orelse=orelse):
+            yield from _parts(test)
+            inner = (body, orelse)
+        case ir.Call(func=func, args=args):
+            inner = (func, *(arg.value for arg in args))
+        case ir.Attr(value=value) | ir.Await(value=value) | ir.Star(value=value):
+            inner = (value,)
+        case ir.Display(items=items):
+            inner = items
+        case ir.DictDisplay(items=pairs):
+            inner = (value for _, value in pairs)
+    for part in inner:
+        yield from _choices(part)
 
 
 def _parts(test: ir.Expr) -> Iterator[ir.Expr]:

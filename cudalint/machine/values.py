@@ -89,6 +89,8 @@ class Rank:
     process: tuple[str, ...] | None = None
     derived: bool = False
     among: int | None = field(default=None, compare=False)
+    # The only numbers that it is, each in some task, where these are known.
+    numbers: frozenset[int] | None = None
 
 
 Index = int | Rank | None
@@ -283,6 +285,8 @@ IN_PLACE = frozenset({"cpu", "cuda", "to"})
 ISOLATED = Lib("cudalint.isolated")
 # The version of the Python that runs the program.
 PYTHON_VERSION = Lib("sys.version_info")
+# What a variable is that was deleted: unknown(DELETED, where).
+DELETED = "deleted"
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.
 JOINED = Unknown("joined")
 # What an unknown class made of an object on a GPU: unknown(HOLDS, its memory, the class, ...).
@@ -315,6 +319,14 @@ def only(value: Value) -> Atom | None:
 def holds_deferred(value: Value) -> bool:
     """Whether an import that is waiting is among the alternatives."""
     return any(isinstance(atom, Deferred) for atom in value)
+
+
+def is_deleted(value: Value) -> bool:
+    """Whether a variable was deleted, and not bound again."""
+    match value:
+        case (Unknown(sym=(str(kind), *_)),):
+            return kind == DELETED
+    return False
 
 
 def is_device(atom: Atom) -> bool:

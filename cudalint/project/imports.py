@@ -19,6 +19,8 @@ _WORD = re.compile(rb"import\b")
 _DYNAMIC = (b"import_module", b"__import__")
 # Each begins with a word that is looked for as such: an alternative would be tried at every byte.
 _CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word in _DYNAMIC)
+# Where that is asked for something else than a text, any word may be the name: of a parameter's default, in a dict.
+_ASKED_BY_NAME = re.compile(rb"(?:import_module|__import__)\(\s*(?:[A-Za-z_]\w*[^\"'\w]|f[\"'])")
 # A dotted text may name a module, or what one defines, where a program imports by such texts or is told what to run.
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
@@ -113,6 +115,9 @@ def imported(data: bytes) -> Iterator[Imported]:
     if _DYNAMIC[0] in data and _ONE_BESIDE.search(data) is not None:
         words = dict.fromkeys(word.decode("utf-8", "replace") for word in _QUOTED.findall(data))
         yield Imported("", 1, (*words, ONE_OF_ALL), False)
+    if _ASKED_BY_NAME.search(data) is not None:
+        words = dict.fromkeys(word.decode("utf-8", "replace") for word in _QUOTED.findall(data))
+        yield from (Imported(word, 0, (), False, is_text=True) for word in words if word.isidentifier())
     if by_text:
         texts = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT.finditer(data))
         yield from (Imported(text, 0, (), False, is_text=True) for text in texts)

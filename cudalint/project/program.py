@@ -603,7 +603,9 @@ class FileProgram:
     def _uses_gpu(self, name: str) -> bool:
         if name not in self._gpu:
             facts = self.facts(name)
-            roots = {i.module.partition(".")[0] for i in facts.imports if not i.level and not i.is_text}
+            roots = {
+                i.module.partition(".")[0] for i in facts.imports if not i.level and not (i.is_text and "." in i.module)
+            }
             uses = not roots.isdisjoint(self.library.gpu_roots) or facts.places_on_gpu
             self._gpu[name] = uses or facts.mentions_own
         return self._gpu[name]

@@ -19,6 +19,7 @@ from cudalint.machine.frame import Frame
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
+from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
@@ -54,6 +55,9 @@ Entry: TypeAlias = tuple[str, str]
 
 # Starting a process costs as much as that many steps and nodes: a run that needs fewer is not shared with others.
 MOST_ALONE = 15_000
+
+# By methods of these names something is put into a channel.
+_SENDING = frozenset({"put", "put_nowait", "send"})
 
 _Given = ParamSpec("_Given")
 _T = TypeVar("_T")
@@ -333,12 +337,11 @@ class Runner:
         commands: list[Site] = []
         main: Machine | None = None
         if self.starts(name) or (self.alone and not in_test):
-            main = self._machine(name, in_test=False)
-            self._run_main(main, module)
+            main = self._run_with_messages(partial(self._machine, name), partial(self._run_main, module=module))
             commands = main.record.commands
             yield Ran(name, name, main)
             if main.record.testing is not None and not in_test:
-                yield from self._own_tests(module, main.record.testing)
+                yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
             registered = self._machine(name, in_test)
             self._imported(registered, module, assumed=False)
@@ -401,13 +404,22 @@ class Runner:
         homes = (name, *conftests(self.files, name))
         return frozenset[str]().union(*(starting(self.files, home, self._launching) for home in homes))
 
-    def _own_tests(self, module: ir.Module, state: State) -> Iterator[Ran]:
-        """The tests of a program that runs them itself, in the state in which it does: methods of classes."""
-        for function in tests(module):
-            if "." in function.qualname:
-                machine = self._machine(module.name, in_test=True)
-                self._call(machine, module, function, state.clone())
-                yield Ran(module.name, function.qualname, machine)
+    def _own_tests(self, module: ir.Module, state: State, by_pytest: bool) -> Iterator[Ran]:
+        """The tests of a program that runs them itself, one after the other in its process: each finds what those
+        before it did to CUDA.
+
+        unittest runs methods of classes, by their names; pytest runs tests as they stand in the file.
+        """
+        given = [function for function in tests(module) if by_pytest or "." in function.qualname]
+        states: tuple[State, ...] = (state,)
+        for function in given if by_pytest else sorted(given, key=lambda f: f.qualname):
+            machine = self._machine(module.name, in_test=True)
+            frame = _top_of(module.name)
+            ended = [s for each in states for s in self._around(machine, module, function, each.clone(), frame)]
+            ways = [*ended, *(after for after, _ in frame.raises)]
+            states = _telling([way.clone() for way in ways], state) if ways else states
+            _end(machine, frame, ended)
+            yield Ran(module.name, function.qualname, machine)
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""
@@ -421,12 +433,15 @@ class Runner:
     def _test(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
         """Run a test inside its fixtures."""
         frame = _top_of(module.name)
+        _end(machine, frame, self._around(machine, module, function, state, frame))
 
+    def _around(
+        self, machine: Machine, module: ir.Module, function: ir.Function, state: State, frame: Frame
+    ) -> list[State]:
         def run(ready: State, given: Given) -> list[State]:
             return self._called(machine, module, function, ready, given, frame)
 
-        ended = Fixtures(self.files, machine, module.name, frame).around(function, state, run)
-        _end(machine, frame, ended)
+        return Fixtures(self.files, machine, module.name, frame).around(function, state, run)
 
     def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:
         """Functions that a library calls when the program is started, and console scripts."""
@@ -545,6 +560,7 @@ class Runner:
         assumed: bool = False,
         purpose: Purpose = Purpose.ENTRY,
         follows_few: bool = False,
+        foretold: Foretold | None = None,
     ) -> Machine:
         options = EntryOptions(
             in_test=in_test,
@@ -559,6 +575,7 @@ class Runner:
             watched=self.watched,
             shaped=self.shaped,
             at_most=self.at_most,
+            foretold=foretold or {},
         )
         importer = None if purpose.prepares or self.listens or self.proves or self.maps else self._prepared_imports()
         setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)
@@ -582,6 +599,28 @@ class Runner:
         """A machine for an import that entries begin with: those of many modules, or only of its own."""
         is_shared = name in self.files.importers
         return self._machine(name, purpose=Purpose.PREPARATION if is_shared else Purpose.OWN_PREPARATION)
+
+    def _run_with_messages(self, make: Callable[..., Machine], run: Callable[[Machine], None]) -> Machine:
+        """Run a program; where it shows all that goes through its channels, once more, with that."""
+        first = make()
+        run(first)
+        # A proof follows where a value was received, and need not know which it is.
+        foretold = {} if first.record.cut or self.proves else first.messages.settled
+        if not foretold or self._may_say_more(first):
+            return first
+        second = make(foretold=foretold)
+        run(second)
+        return first if second.record.cut or not second.messages.agrees(foretold) else second
+
+    def _may_say_more(self, machine: Machine) -> bool:
+        """Whether a function puts something into a channel that did not run here: others may call it."""
+        entered = {(site.module, site.ordinal) for site in machine.record.entered}
+        modules = filter(None, map(self.files.module, sorted({machine.main} | {module for module, _ in entered})))
+        return any(
+            (module.name, function.ordinal) not in entered and function.mentions(_SENDING)
+            for module in modules
+            for function in functions(module.body)
+        )
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []

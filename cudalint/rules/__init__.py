@@ -22,6 +22,7 @@ def codes() -> tuple[str, ...]:
     return tuple(sorted(name.upper() for name in names if name.startswith(_PREFIX)))
 
 
+@cache
 def rule(code: str) -> Rule:
     """The rule of a known code; imports that rule alone."""
     found: object = getattr(_module(code), "RULE", None)
@@ -35,6 +36,7 @@ def page(code: str) -> str:
     return (_module(code).__doc__ or "").strip()
 
 
+@cache
 def registry() -> Mapping[str, Rule]:
     """All rules by code."""
     return MappingProxyType({code: rule(code) for code in codes()})

@@ -35,6 +35,7 @@ LAUNCHERS = (
 HOMES = (*(home for home in homes.HOMES if home != "initializer"), "module")
 CHOSEN = ("default", "context", "alias", "module_context", "set_guard", "set_main")
 CHANNELS = ("return", "queue", "file", "print")
+MADE_IN = ("main", "handler", "branches")
 CROSSINGS = ("none", "value", "own", "any")
 ARGUMENTS = ("number", "list", "dict", "dataclass", "tensor")
 RESULTS = ("pairs", "text", "dict", "dataclass", "tensor")
@@ -61,6 +62,7 @@ class Broken:
     size: int
     with_block: bool
     single: bool  # one task
+    made_in: str = "main"  # where main() makes what starts the workers, which it uses behind that
 
     @property
     def kinds(self) -> tuple[State, ...]:
@@ -107,6 +109,7 @@ def _attempt(rng: random.Random, launcher: str, states: tuple[str, ...]) -> Brok
         size=rng.choice((1, 2)),
         with_block=opened and rng.random() < 0.5,
         single=once or channel == "print" or rng.random() < 0.2,
+        made_in=rng.choice(("main", "main", *MADE_IN)),
     )
 
 
@@ -115,7 +118,17 @@ def _state(rng: random.Random) -> str:
 
 
 # Of those that inherit nothing more than a share: they are the ones of which repairs can be safe.
-_FAMILIES = ("program", "program", "modules", "modules", "process", "libraries", "repeated", *["nothing"] * 4)
+_FAMILIES = (
+    "program",
+    "program",
+    "reached",
+    "modules",
+    "modules",
+    "process",
+    "libraries",
+    "repeated",
+    *["nothing"] * 4,
+)
 _LIGHT = ("joblib_multiprocessing", "joblib_config", *launch.EXECUTORS, "start_processes")
 _WEIGHTED = (*launch.POOLS, *_LIGHT, *launch.PROCESSES * 2, *["loader"] * 4)
 
@@ -188,4 +201,11 @@ def _shape_fits(c: Broken) -> bool:
     return not workers_by_items or c.size == (1 if c.single else 2)
 
 
-_LAWS: tuple[Law, ...] = (_states_fit, _method_fits, _home_fits, _channel_fits, _crossing_fits, _shape_fits)
+def _making_fits(c: Broken) -> bool:
+    """What is made by a `with` statement is used there."""
+    return c.made_in == "main" or (c.launcher in launch.MADE_BEFORE and not c.with_block)
+
+
+_LAWS: tuple[Law, ...] = (
+    _states_fit, _method_fits, _home_fits, _channel_fits, _crossing_fits, _shape_fits, _making_fits,
+)  # fmt: skip

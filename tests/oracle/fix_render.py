@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from oracle import homes, inherited, launch, parent
 from oracle.fix_grammar import Broken
@@ -34,7 +34,10 @@ def render_broken(choice: Broken, seed: int, variant: Variant = Variant()) -> Fi
     ctx = _context(draft, choice) if variant.launched else ""
     _states(draft, jobs, choice)
     function, setup = _worker(draft, jobs, choice)
-    plan = _launch(draft, choice, ctx, function) if variant.launched else _loop(draft, choice, function)
+    if variant.launched:
+        plan = _made(draft, choice, _launch(draft, choice, ctx, function))
+    else:
+        plan = _loop(draft, choice, function)
     before = [*setup, f"items = {_items(draft, jobs, choice)}"] if _has_items(choice) else setup
     touch = parent.render_touch(draft, choice.touch, choice.touched_at) if variant.touched else []
     states = [line for name, kind in _named(choice) for line in inherited.render_set(draft, name, kind, choice.placed)]
@@ -214,6 +217,16 @@ def _launch(draft: Draft, choice: Broken, ctx: str, function: str) -> Plan:
         gets=choice.channel == "queue",
     )
     return launch.render_launch(draft, choice.launcher, job)
+
+
+def _made(draft: Draft, choice: Broken, plan: Plan) -> Plan:
+    """What starts the workers, made in a handler that is over when it is used, or in two branches."""
+    if choice.made_in == "handler":
+        return replace(plan, create=[*block("try:", ["raise LookupError"]), *block("except LookupError:", plan.create)])
+    if choice.made_in == "branches":
+        draft.imports.add("import sys")
+        return replace(plan, create=[*block("if len(sys.argv) > 1:", plan.create), *block("else:", plan.create)])
+    return plan
 
 
 def _loader(draft: Draft, choice: Broken, context: str | None, function: str) -> Plan:

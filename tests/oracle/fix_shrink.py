@@ -23,6 +23,7 @@ PLAIN: dict[str, tuple[object, ...]] = {
     "library": ("mp", "torch"),
     "single": (True,),
     "size": (1, 2),
+    "made_in": ("main",),
     "with_block": (True, False),
     "framed": (True,),
     "state_first": (True,),

@@ -37,6 +37,7 @@ FORKS = ("os_fork", "os_fork_inline")
 LAUNCHERS = (*POOLS, *EXECUTORS, *THREADS, *JOBLIB, *PROCESSES, *RANKS, *FORKS, "thread", "loader")
 RETURNS = (*POOLS, *EXECUTORS, *THREADS, *JOBLIB)
 OPENED = (*POOLS, *EXECUTORS, *THREADS, *JOBLIB)
+MADE_BEFORE = (*POOLS, *EXECUTORS)
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,11 @@ from oracle.inherited_module import MODULES
 from oracle.inherited_nothing import NOTHING, REPEATED
 from oracle.inherited_process import PROCESS
 from oracle.inherited_program import PROGRAM
+from oracle.inherited_reached import REACHED
 
 FAMILIES: dict[str, dict[str, State]] = {
     "program": PROGRAM,
+    "reached": REACHED,
     "modules": MODULES,
     "process": PROCESS,
     "libraries": LIBRARIES,

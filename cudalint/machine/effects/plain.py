@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import exceptions, file_questions, gpu_memory, questions
+from cudalint.machine import exceptions, file_questions, gpu_memory, paths, questions
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
@@ -58,6 +58,12 @@ def _is_failure(status: Value) -> bool:
     return isinstance(found, int | str) and found not in (0, False)
 
 
+def _names_itself(machine: Machine, call: Call) -> bool:
+    """Whether the arguments of a program that it gives to a runner name its own file."""
+    given = machine.exact_items(call.get("args") or (), call.state) or ()
+    return any(paths.is_file_of(value, machine.main) for value in given)
+
+
 def control(machine: Machine, call: Call) -> Results:
     """``st.button()``: what a user chose; nothing in a child that imports the page again, where nobody can."""
     if machine.is_import_of_main(call.state):
@@ -66,10 +72,15 @@ def control(machine: Machine, call: Call) -> Results:
 
 
 def run_tests(machine: Machine, call: Call) -> Results:
-    """``unittest.main()``: the tests of the program run from here, and it ends, unless ``exit=False``."""
-    if call.state.process.is_main and machine.record.testing is None:
-        machine.record.testing = call.state.clone()
-    if call.get("exit") == FALSE:
+    """``unittest.main()``: the tests of the program run from here, and it ends, unless ``exit=False``.
+
+    ``pytest.main([__file__])`` gives back how that went.
+    """
+    by_pytest = call.text("kind") == "pytest"
+    are_own = not by_pytest or _names_itself(machine, call)
+    if call.state.process.is_main and machine.record.testing is None and are_own:
+        machine.record.testing, machine.record.by_pytest = call.state.clone(), by_pytest
+    if by_pytest or call.get("exit") == FALSE:
         return [(call.state, unknown("tests", call.site))]
     return stop(machine, call)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -129,6 +129,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "held.called": callables.called_through,
     "chain": iteration.chain,
     "groups": iteration.groups,
+    "future.outcome": results.outcome_of_task,
     "future.callback": results.done_callback,
     "class.method": plain.class_method,
     "through": plain.through,
@@ -155,6 +156,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "enumerate": iteration.enumerate_,
     "zip": iteration.zip_,
     "version": texts.version,
+    "cycle": iteration.cycle,
     "repeat": iteration.repeat,
     "product": iteration.product,
     "map": iteration.map_,
@@ -193,6 +195,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "context-variable.reset": context_variables.reset,
     "dict.init": containers.dict_init,
     "list.init": containers.list_init,
+    "slice": containers.slice_,
     "dict.method": containers.dict_method,
     "str.method": texts.str_method,
     "buffer": buffers.buffer,
@@ -371,8 +374,10 @@ EFFECTS: dict[str, LibraryEffect] = {
     "event.local.give": line_ups.give,
     "event.local.wait": line_ups.wait,
     "event.local.meet": line_ups.meet,
-    "heap.push": line_ups.heap_push,
-    "heap.pop": line_ups.heap_pop,
+    "queue.local.size": line_ups.size,
+    "event.local.asked": line_ups.asked,
+    "heap": line_ups.heap,
+    "heap.push": line_ups.heap,
     "pool.apply": pools.pool_apply,
     "executor": pools.executor,
     "executor.loop": event_loops.run_in_executor,
@@ -484,6 +489,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.current-context": commands.current_context,
     "command.plain": commands.plain,
     "command.option": commands.option,
+    "command.given": commands.given,
+    "command.run": commands.run,
     "command.with-option": commands.with_option,
     "command.group": commands.group,
     "command.group.function": commands.group_function,
@@ -614,6 +621,10 @@ class LibraryEffects:
             # Its class sets attributes whose names are not seen.
             return None
         return missing_globals.missing_part(machine, owner, key, state, frame, site)
+
+    def given_away(self, machine: Machine, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
+        channels.given_away(machine, values, state)
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

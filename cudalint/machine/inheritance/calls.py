@@ -241,7 +241,7 @@ class Calls(Iteration):
         self._looks_at_files(path, state)
         self._may_write(path, (call.receiver, *_atoms(call.args, call.kwargs)), state, call.kwargs)
         if does in _MAKES_POOL:
-            self._made[state.process.identity, site] = self._moment
+            self._is_made(site, state)
             if call.get("max_workers" if does == "executor" else "processes") == const(1):
                 self._alone.add(site)
         if does in _CONTAINER_METHODS:

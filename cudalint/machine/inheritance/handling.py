@@ -15,7 +15,7 @@ from cudalint.machine.inheritance.statements import Statements
 from cudalint.machine.interpreter import Beginning, Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Unknown
+from cudalint.machine.values import Atom, Bound, Lib, Unknown, Value
 
 # What a worker has called that asked for the exception which is handled.
 _ASKS = "<handled exception>"
@@ -33,34 +33,43 @@ class Handling(Statements):
     def begins_process(self, launch: Beginning) -> None:
         """A process is about to start, perhaps in a handler."""
         entries = self._ledger.get(launch.parent.process.identity, ())
-        handles = any(entry.doubt.why is Why.HANDLES and entry.stands(self._moment) for entry in entries)
+        moments = self._moments_of(launch, launch.parent)
+        handles = any(entry.doubt.why is Why.HANDLES and any(map(entry.stands, moments)) for entry in entries)
         self._begin_in_handlers = self._begin_in_handlers or handles
         super().begins_process(launch)
 
     def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
-        with self._handles_in(handler.body, state, frame):
+        with self._handles_at(_place(handler.body, frame), state):
             return super()._handled(handler, state, raised, frame)
 
     def _may_handle(self, handler: ir.Handler, state: State, frame: Frame) -> list[State]:
-        with self._handles_in(handler.body, state, frame):
+        with self._handles_at(_place(handler.body, frame), state):
             return super()._may_handle(handler, state, frame)
 
     def _finally(self, final: tuple[ir.Stmt, ...], states: list[State], returned: int, frame: Frame) -> list[State]:
-        with self._handles_in(final, states[0] if states else None, frame):
+        with self._handles_at(_place(final, frame), states[0] if states else None):
             return super()._finally(final, states, returned, frame)
 
     def _finally_beside(self, final: tuple[ir.Stmt, ...], left: tuple[int, int, int], frame: Frame) -> None:
         state = next((state for state, _ in frame.raises[left[0] :]), None)
-        with self._handles_in(final, state, frame):
+        with self._handles_at(_place(final, frame), state):
             super()._finally_beside(final, left, frame)
 
+    def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``manager.__exit__()``, perhaps because of an exception."""
+        with self._handles_at(site, state):
+            return super().leave(manager, state, frame, site)
+
+    def _left_by_exception(self, raised: Raised, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        with self._handles_at(site, state):
+            return super()._left_by_exception(raised, manager, state, frame, site)
+
     @contextmanager
-    def _handles_in(self, body: tuple[ir.Stmt, ...], state: State | None, frame: Frame) -> Iterator[None]:
-        """While this code runs, its process handles an exception."""
-        if state is None or not body:
+    def _handles_at(self, site: Site | None, state: State | None) -> Iterator[None]:
+        """While the code at this place runs, its process handles an exception."""
+        if site is None or state is None:
             yield
             return
-        site = Site(frame.module, body[0].ordinal)
         self._note(Why.HANDLES, "", site, state, ends=True, felt_by=(_ASKS,))
         yield
         self._close(site, state)
@@ -101,3 +110,7 @@ class Handling(Statements):
     def _asks_for_context(self, state: State) -> None:
         for watch in self._reading(state):
             watch.called.add(_ASKS)
+
+
+def _place(body: tuple[ir.Stmt, ...], frame: Frame) -> Site | None:
+    return Site(frame.module, body[0].ordinal) if body else None

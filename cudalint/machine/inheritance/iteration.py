@@ -137,11 +137,18 @@ class Iteration(Stores):
         return made
 
     def _rounds(
-        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+        self,
+        node: ir.For,
+        rounds: list[Value],
+        few: list[Value],
+        state: State,
+        iterable: Value,
+        frame: Frame,
+        is_whole: bool = False,
     ) -> list[State]:
-        goes_on = self.goes_on(iterable, few, state)
+        goes_on = not is_whole and self.goes_on(iterable, few, state)
         self._open_loops += goes_on
-        states = super()._rounds(node, rounds, few, state, iterable, frame)
+        states = super()._rounds(node, rounds, few, state, iterable, frame, is_whole)
         self._open_loops -= goes_on
         return states
 

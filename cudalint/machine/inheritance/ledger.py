@@ -46,7 +46,8 @@ class Entry:
 class Watch:
     """A fresh process while it is run: what it repeats of its parent, and what it reads.
 
-    ``moments`` are those at which a fork would have inherited: the first, and that of the processes that replace it.
+    ``moments`` are those at which a fork would have inherited: the first ones, and that of the processes that replace
+    it.
     """
 
     launch: Beginning
@@ -82,8 +83,8 @@ class Ledger(Machine):
         super().__init__(setting)
         self._moment = 0
         self._ledger: dict[tuple[str, ...], list[Entry]] = {}
-        # When pools and executors were made, by process and place.
-        self._made: dict[tuple[tuple[str, ...], Site], int] = {}
+        # When pools and executors were made, by process and place: also more than once, where several lead there.
+        self._made: dict[tuple[tuple[str, ...], Site], list[int]] = {}
         # Where executors of one worker were made.
         self._alone: set[Site] = set()
         self._watches: list[Watch] = []
@@ -139,6 +140,15 @@ class Ledger(Machine):
         for entry in self._ledger.get(state.process.identity, ()):
             if entry.ends and entry.doubt.site == site and entry.end is None:
                 entry.end = self._moment
+
+    def _is_made(self, site: Site, state: State) -> None:
+        """What starts workers is made, or begins to: they inherit what there is now."""
+        self._made.setdefault((state.process.identity, site), []).append(self._moment)
+
+    def _moments_of(self, launch: Beginning, state: State) -> tuple[int, ...]:
+        """When the workers of a launch would have inherited: now, unless what starts them was made earlier."""
+        made = self._made.get((state.process.identity, launch.made), ()) if launch.held else ()
+        return tuple(made) or (self._moment,)
 
     def _watch(self, state: State) -> Watch | None:
         """The fresh process that a state belongs to."""

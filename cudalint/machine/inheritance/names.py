@@ -51,6 +51,8 @@ _OF_PROCESS_IN_FORMATS = ("processName", "relativeCreated", "__module__")
 # What a message tells of its process.
 _OF_MESSAGES = frozenset({"processName", "relativeCreated"})
 _OF_THREAD_IN_FORMATS = "threadName"
+# A forked worker's main thread has the number of the thread that forked it.
+_NUMBER_OF_THREAD = "ident"
 _NAMES_IN_FORMATS = ("%(name)", "{name", "$name", "${name")
 
 
@@ -439,7 +441,16 @@ class Names(Submodules):
             self._is_called("name", site, state)
         if name in _OF_MESSAGES:
             self._asked.setdefault(Doubt(Why.NAME, name, site))
+        if name == _NUMBER_OF_THREAD and self._is_thread(atom):
+            self._is_called(name, site, state)
         return super()._attribute_of(atom, name, state, frame, site)
+
+    def _is_thread(self, atom: Atom) -> bool:
+        """Whether something is the thread that asks for it, or the main one."""
+        match atom:
+            case Unknown(sym=("call", _, _, _, str(path), *_)):
+                return self.library.traits.has(path, "tells-thread")
+        return False
 
     def _library_import(self, dotted: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         if dotted == "__main__":

@@ -46,13 +46,11 @@ class Prover(Texts):
 
     def begins_fresh(self, launch: Beginning, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
-        made = (state.process.identity, launch.made)
-        if launch.held:
-            moment = self._made.get(made, self._moment)
-        else:
-            moment = self._made[made] = self._moment
+        moments = self._moments_of(launch, state)
+        if not launch.held:
+            self._is_made(launch.made, state)
         later = () if launch.later is None else (self._moment,)
-        self._watches.append(Watch(launch, (moment, *later)))
+        self._watches.append(Watch(launch, (*moments, *later)))
 
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with."""

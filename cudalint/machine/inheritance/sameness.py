@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    TAKEN_OF,
+    Cache,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     Atom,
@@ -215,7 +226,7 @@ class Comparison:
         return all(self._is_bare(base, depth + 1) for bases in found.bases for base in bases)
 
     def _sequences(self, one: Sequence, two: Sequence, path: str) -> Iterator[Difference]:
-        if one.items is None or two.items is None or one.open or two.open or one.kind == "iterator":
+        if one.items is None or two.items is None or one.open or two.open or one.kind in TAKEN_OF:
             yield Difference(path, hidden=True)
             return
         if one.kind != two.kind:

@@ -32,6 +32,7 @@ from cudalint.machine.slices import replaced, without
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
+    DELETED,
     TRUE,
     Atom,
     Bound,
@@ -218,6 +219,9 @@ class Assignment(Core):
             if kept is not None:
                 args = [owner, const(attr), value]
                 return [s for s, _ in self.call_value((kept,), args, {}, state, frame, site)]
+            refused = self._attribute_refused(owner, attr, plainly, state, frame)
+            if refused is not None:
+                return [s for s, _ in self.fail(state, frame, refused)]
             if isinstance(atom, Ref):
                 call = self._library_setter(atom, attr, value, state, frame, site)
                 if call is not None:
@@ -236,6 +240,13 @@ class Assignment(Core):
                     return [s for s, _ in self.library_call(call)]
                 self._replace_function(f"{atom.path}.{attr}", value, state)
         return [state]
+
+    def _attribute_refused(self, owner: Value, attr: str, plainly: bool, state: State, frame: Frame) -> Raised | None:
+        """How an object refuses an attribute, where something waits for that; ``plainly`` it is set past its class."""
+        atom = only(owner) if frame.tries and not plainly else None
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        name = self.refuses_attribute(found, attr, state) if isinstance(found, Instance) else None
+        return None if name is None else Raised(None, tuple(dict.fromkeys((name, "AttributeError"))))
 
     def _replace_function(self, path: str, value: Value, state: State) -> None:
         """``torch.cuda.is_available = f`` or ``torch.distributed = mock``: from now on this process has that there."""
@@ -344,7 +355,7 @@ class Assignment(Core):
     def _unbind(self, name: str, state: State, frame: Frame, site: Site) -> list[State]:
         """``del x``: what nothing else holds goes away, and its class may have something done then."""
         atom = only(self.lookup(name, state, frame.scope) or ())
-        self.bind(name, unknown("deleted", site.module, site.ordinal), state, frame)
+        self.bind(name, unknown(DELETED, site.module, site.ordinal), state, frame)
         found = state.get(atom) if isinstance(atom, Ref) else None
         last = self.user_method(found, "__del__", state) if isinstance(found, Instance) else None
         if not isinstance(atom, Ref) or last is None or collecting.is_held(state, atom):

@@ -66,6 +66,8 @@ from cudalint.machine.values import (
 
 # Methods of texts that a device is asked for.
 _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})
+# Constants whose attributes Python knows.
+_OF_PYTHON = (bytes, int, float, *operators.COMPUTED)
 _NAMES_OF_MEMBERS = frozenset({"name", "_name_"})
 _OF_MEMBERS = _NAMES_OF_MEMBERS | {"value", "_value_"}
 # An attribute that is not there.
@@ -128,7 +130,7 @@ class Attributes(Core):
                 return [(state, (atom,))]
             case Const(value=str()):
                 return [(state, (Bound(Lib(f"builtins.str.{name}"), atom),))]
-            case Const(value=bytes() | int() | float() as held) if hasattr(held, name) and not name.startswith("__"):
+            case Const(value=held) if isinstance(held, _OF_PYTHON) and hasattr(held, name) and name[:2] != "__":
                 own = getattr(held, name)
                 called: Value = (Bound(Lib(f"builtins.{type(held).__name__}.{name}"), atom),)
                 return [(state, called if callable(own) else const(own))]

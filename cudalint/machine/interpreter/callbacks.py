@@ -58,6 +58,9 @@ class Callbacks(Core):
         if not self.options.uses_gpu:
             return
         only_looks = function is not None and self._only_looks(function)
+        if self.messages.any_made and not only_looks:
+            values = tuple(values)
+            self._given_away(values, state)
         for value in values:
             for given in value if not only_looks else ():
                 self._goes_through(given, state, frame, site)

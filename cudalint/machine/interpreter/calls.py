@@ -8,7 +8,7 @@ from functools import partial
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, file_questions, mappings, questions
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Results, Steps
+from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
     REPLACED,
@@ -49,6 +49,7 @@ from cudalint.machine.values import (
 )
 
 RECURSION = 3
+_NOT_TAKEN = Raised(None, ("TypeError",))
 # The same of calls that each go one step down into data that is known, as ``wrap(value)`` for each value of a dict, or
 # that are each given another name.
 DESCENT = 8
@@ -78,7 +79,9 @@ class Calls(Core):
                     self.spreads(value, site, after)
                 args, kwargs, is_open = self._arguments(node, values, function, after)
                 self._makes_later = before or (self._kept is node and self.runs_nothing_else(function, after))
-                if self._kept is node and not is_open and self.goes_late(function):
+                if frame.tries and not is_open and self.refuses_call(function, Given(args, kwargs, after, frame, site)):
+                    result.extend(self.fail(after, frame, _NOT_TAKEN))
+                elif self._kept is node and not is_open and self.goes_late(function):
                     result.extend(self._called_late(node, function, Given(args, kwargs, after, frame, site)))
                 else:
                     result.extend(self.call_value(function, args, kwargs, after, frame, site, is_open, statement))
@@ -468,10 +471,19 @@ class Calls(Core):
         return [(after, union(values)) for after, _ in left]
 
     def _call_compiled(self, ref: Ref, closure: Closure, given: Given) -> Results:
-        """Call what a framework made of a user function: it runs something of its own, and the function to trace it."""
-        call = self._library_call(closure.compiled, given.state, given.frame, given.site, given.args, given.kwargs)
+        """Call what a framework made of a user function: it runs something of its own, and the function to trace it.
+
+        A model may say that it does so ``once`` for all calls with arguments on the same kind of device.
+        """
+        path, *seen = closure.compiled.split()
+        call = self._library_call(path, given.state, given.frame, given.site, given.args, given.kwargs)
+        kind = "gpu" if any(map(_is_on_gpu, (*given.args, *given.kwargs.values()))) else "cpu"
         plain = replace(closure, compiled="")
-        states = [given.state] if call is None else [after for after, _ in self.library_call(call)]
+        again = call is None or kind in seen
+        states = [given.state] if call is None or again else [after for after, _ in self.library_call(call)]
+        if call is not None and call.text("kind") == "once" and not again:
+            for after in states:
+                after.store(ref, replace(closure, compiled=f"{closure.compiled} {kind}"))
         return [r for after in states for r in self.call_closure(ref, plain, given.on(after))]
 
     def _run_body(
@@ -558,6 +570,10 @@ def _stopped(ref: Ref, generator: Generator, steps: Steps, ended: Results, stack
         state.stack = stack
         state.store(ref, replace(generator, waits=at))
     return [*((state, value) for state, value, _ in steps.left), *ended]
+
+
+def _is_on_gpu(value: Value) -> bool:
+    return any(isinstance(atom, Tensor) and atom.device.is_gpu for atom in value)
 
 
 def _covers(outer: Arguments, inner: Arguments, state: State) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, exceptions, mappings
+from cudalint.machine import enums, exceptions, mappings, operators, signatures
 from cudalint.machine.classes import Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
@@ -26,6 +26,9 @@ _SETTINGS = "pydantic_settings.BaseSettings"
 # What runs behind an ``__init__`` that was made of the fields, and what it is given besides.
 _BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__", 0))
 _METACLASS = "metaclass"
+# That it was ``dataclasses.dataclass`` that made a class, and that its fields are given by their names.
+_STANDARD, _RECORD, _BY_NAME = Lib("dataclasses.dataclass"), "dataclass", "kw_only"
+_OF_FIELDS = "field"
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
 
@@ -54,9 +57,10 @@ class Classes(Core):
         for last in after:
             meta = self._metaclass(node, last, frame)
             made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, (), is_dataclass, meta=meta)
-            made = replace(made, asks_first=_asks_first(made, last))
+            told = self._told_dataclass(node, last, frame)
+            made = replace(made, asks_first=_asks_first(made, last), told=told)
             if is_dataclass or is_protocol(made):
-                made = replace(made, fields=tuple(self._fields(node.body, scope, last)))
+                made = replace(made, fields=tuple(self._fields(node.body, scope, last, is_dataclass)))
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self.own_methods(scope, ref, last)
             note_validators(node.body, scope, last)
@@ -83,6 +87,96 @@ class Classes(Core):
                 if isinstance(atom, Lib):
                     return atom.path.rpartition(".")[2] in _DATACLASS
         return spelled(callee) in _DATACLASS
+
+    def _told_dataclass(self, node: ir.ClassDef, state: State, frame: Frame) -> frozenset[str]:
+        """What ``dataclasses.dataclass`` was told, where it, and nothing else, decorates a class."""
+        if len(node.decorators) != 1:
+            return frozenset()
+        decorator = node.decorators[0]
+        callee = decorator.func if isinstance(decorator, ir.Call) else decorator
+        if not isinstance(callee, ir.Name | ir.Attr) or not self._makes_fields(decorator, state, frame):
+            return frozenset()
+        found = [only(value) for _, value in self.eval(callee, state, frame)]
+        if found != [_STANDARD]:
+            return frozenset()
+        given = decorator.args if isinstance(decorator, ir.Call) else ()
+        told = {arg.keyword for arg in given if isinstance(arg.value, ir.Const) and arg.value.value is True}
+        told |= {f"not {arg.keyword}" for arg in given if arg.keyword not in told}
+        # What a field says of itself may leave it out of comparisons.
+        is_told = any(isinstance(s, ir.Assign) and isinstance(s.value, ir.Call) for s in node.body)
+        return frozenset({_RECORD, *(word for word in told if word is not None), *((_OF_FIELDS,) if is_told else ())})
+
+    def are_equal_records(self, left: Value, right: Value, state: State) -> bool | None:
+        """Whether two objects of a dataclass are equal, by their fields; None where that is not known."""
+        pair = [state.get(atom) if isinstance(atom := only(value), Ref) else None for value in (left, right)]
+        rows: list[Dict] = []
+        for found in pair:
+            if not isinstance(found, Instance) or not isinstance(pair[0], Instance) or found.cls != pair[0].cls:
+                return None
+            entries = self.mro(found.cls, state)
+            told = [entry.told if isinstance(entry, Class) else frozenset() for entry in entries]
+            if not all(_RECORD in words and words.isdisjoint({"not eq", _OF_FIELDS}) for words in told):
+                return None
+            names = [name for name, _ in self.record_fields(found.cls, state)]
+            rows.append(Dict({name: found.attributes.get(name, ()) for name in names}))
+        return operators.hold_the_same(*rows)
+
+    def refuses_call(self, function: Value, given: Given) -> bool:
+        """Whether a function or class of the program is known not to take what it is called with."""
+        state, atom = given.state, only(function)
+        number, named = len(given.args), given.kwargs.keys()
+        if isinstance(atom, Bound):
+            atom, number = atom.function, number + 1
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Closure) and found.bare and found.kind == "function":
+            return signatures.refuses(found.function.params, number, named)
+        if not isinstance(found, Class) or not isinstance(atom, Ref) or found.members or self._kind_of(atom, state):
+            return False
+        entries = self.mro(atom, state)
+        if not all(isinstance(entry, Class) for entry in entries) or self._class_attribute(atom, "__new__", state):
+            return False
+        made = only(self._class_attribute(atom, "__init__", state) or ())
+        init = state.get(made) if isinstance(made, Ref) else None
+        if isinstance(init, Closure) and init.bare:
+            return signatures.refuses(init.function.params, number + 1, named)
+        if made is not None or not all(isinstance(entry, Class) and _RECORD in entry.told for entry in entries):
+            return False
+        fields = [(name, default is not None) for name, default in self.record_fields(atom, state)]
+        return signatures.refused_by_record(fields, _BY_NAME in found.told, number, named)
+
+    def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:
+        """The exception by which the class of an object refuses to set an attribute; None where it does not."""
+        entries = self.mro(instance.cls, state)
+        if any(isinstance(entry, Class) and "frozen" in entry.told for entry in entries):
+            return "FrozenInstanceError"
+        is_row = any(isinstance(entry, str) and self.library.is_a(entry, "typing.NamedTuple") for entry in entries)
+        if is_row and any(name == field for field, _ in self.record_fields(instance.cls, state)):
+            return "AttributeError"
+        kept = self._class_attribute(instance.cls, name, state)
+        held = state.get(atom) if kept is not None and isinstance(atom := only(kept), Ref) else None
+        if isinstance(held, Closure) and held.kind == "property" and held.setter is None:
+            return "AttributeError"
+        names: set[str] = set()
+        for entry in entries:
+            slots = self._slots(entry, state)
+            if slots is None:
+                return None
+            names |= slots
+        return "AttributeError" if kept is None and name not in names else None
+
+    def _slots(self, entry: Class | str, state: State) -> set[str] | None:
+        """The attributes for which the objects of a class have room; None where they have room for any."""
+        if not isinstance(entry, Class):
+            return None
+        if {_RECORD, "slots"} <= entry.told:
+            return {name for name, _ in entry.fields}
+        scope = state.get(entry.scope)
+        given = scope.variables.get("__slots__") if isinstance(scope, Scope) else None
+        if given is None:
+            return None
+        one = constant(given)
+        items = [one] if isinstance(one, str) else [constant(item) for item in self.exact_items(given, state) or [()]]
+        return {str(item) for item in items} if all(isinstance(item, str) for item in items) else None
 
     def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
         """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
@@ -152,15 +246,19 @@ class Classes(Core):
         self._making.pop()
         return states
 
-    def _fields(self, body: tuple[ir.Stmt, ...], scope: Ref, state: State) -> Iterable[tuple[str, Value | None]]:
+    def _fields(
+        self, body: tuple[ir.Stmt, ...], scope: Ref, state: State, is_record: bool
+    ) -> Iterable[tuple[str, Value | None]]:
+        """What a class body says of attributes; of a record's only what is annotated, or made by a call, is a field."""
         found = state.get(scope)
         variables = found.variables if isinstance(found, Scope) else {}
         for statement in body:
             match statement:
                 case ir.Declare(target=ir.Name(id=name)):
                     yield name, None
-                case ir.Assign(targets=(ir.Name(id=name),)):
-                    yield name, variables.get(name)
+                case ir.Assign(targets=(ir.Name(id=name),), value=value, annotated=annotated):
+                    if annotated or not is_record or isinstance(value, ir.Call):
+                        yield name, variables.get(name)
 
     def own_methods(self, scope: Ref, owner: Ref, state: State) -> None:
         """Tell the functions of a class that they are its methods."""

@@ -39,11 +39,40 @@ class Conditions(Core):
             if truth is None:
                 if sym is not None:
                     self._note_asking(test, sym, frame)
-                no.append(current.clone() if sym is None else current.split(sym))
+                other = current.clone() if sym is None else current.split(sym)
+                self._tell_apart(test, False, other, frame)
+                self._tell_apart(test, True, current, frame)
+                no.append(other)
                 yes.append(current)
             else:
+                if sym is not None:
+                    self._tell_apart(test, truth, current, frame)
                 (yes if truth else no).append(current)
         return yes, no
+
+    def _tell_apart(self, test: ir.Expr, holds: bool, state: State, frame: Frame) -> None:
+        """Of several known things that a variable may be it is one for which a test of it is answered so.
+
+        After ``if job is None: return``, a job that is an object or None is the object.
+        """
+        asked, for_none = _asks_of(test)
+        if isinstance(asked, ir.Walrus):
+            asked = ir.Name(asked.ordinal, asked.target)
+        place = self._place(asked, state, frame) if isinstance(asked, ir.Name | ir.Attr) else None
+        value = () if place is None else self.kept_at(place, state)
+        if place is None or len(value) < 2 or any(isinstance(atom, Unknown) for atom in value):
+            return
+        wanted = holds if for_none is None else holds is for_none
+        kept = tuple(
+            atom
+            for atom in value
+            if (self._known_truth(atom, state) if for_none is None else atom == Const(None)) is not (not wanted)
+        )
+        if kept and kept != value:
+            self.keep_at(place, kept, state)
+
+    def _known_truth(self, atom: Atom, state: State) -> bool | None:
+        return self._truth_of(atom, state) if isinstance(atom, Const | Ref) else None
 
     def _note_asking(self, test: ir.Expr, sym: Hashable, frame: Frame) -> None:
         """Remember where a question was first asked that a path splits on."""
@@ -169,3 +198,11 @@ class Conditions(Core):
         for current in no:
             results.extend(self.eval(node.orelse, current, frame))
         return self.joined_results(results)
+
+
+def _asks_of(test: ir.Expr) -> tuple[ir.Expr, bool | None]:
+    """What a test is about, and whether it asks if that is None, or if it is not; None where it asks for its truth."""
+    match test:
+        case ir.Compare(left=left, op="is" | "==" | "is not" | "!=" as op, right=ir.Const(value=None)):
+            return left, op in ("is", "==")
+    return test, None

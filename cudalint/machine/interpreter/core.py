@@ -22,6 +22,7 @@ from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.results import merge_results, placed_alike
 from cudalint.machine.joining import MOST_STATES, merge, merge_imported
+from cudalint.machine.messages import Channel, Messages
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.paths import Located
 from cudalint.machine.state import Process, Running, Sent, State
@@ -105,6 +106,7 @@ class Core(Hooks, ABC):
         self.forwarded: dict[Site, list[tuple[tuple[str, ...], Part, Outcome]]] = {}
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
+        self.messages = Messages(options.foretold)
         # The threads that are running, each started by the one before it.
         self.threads: list[Running] = []
         self.rendezvous_seen = False
@@ -159,6 +161,8 @@ class Core(Hooks, ABC):
         self._called: list[tuple[Ref, int]] = []
         # Of each loop that runs and whose rounds stand for more: the lists that were there before it.
         self.before_loops: list[set[Hashable]] = []
+        # How many loops it is in whose rounds stand for more.
+        self.open_loops = 0
         # What loops over numbers ask of these.
         self._asked_turns: dict[Site, tuple[ir.Expr, ...]] = {}
         # Whether coroutines that are made now run later: what is evaluated is given to a process that is being made, or
@@ -167,6 +171,8 @@ class Core(Hooks, ABC):
         # The global that a function gave back last, by its module, where that was None.
         self._gave_none: tuple[ir.Name, str] | None = None
         self._kept: ir.Expr | None = None
+        # Whether the comprehension that was last gone through had any round.
+        self._went_round = False
         # What the match statements look at whose patterns are tried, each within the one before it.
         self._subjects: list[Value] = []
         # The functions of libraries whose replacements are running: what these call is the one that was there before.
@@ -290,6 +296,7 @@ class Core(Hooks, ABC):
         self.readers = {kept: [*found] for kept, found in before.readers.items()}
         self.sharers = {channel: {*senders} for channel, senders in before.sharers.items()}
         self.forwarded = {channel: [*found] for channel, found in before.forwarded.items()}
+        self.messages = before.messages.for_run(self.messages.foretold)
         self.rendezvous_seen = before.rendezvous_seen
         self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
         self.saved = {**before.saved}
@@ -313,6 +320,11 @@ class Core(Hooks, ABC):
         """Steps with what led this entry to an import in the place of that import, where it was prepared."""
         led = (part for step in steps for part in self.prepared.get(step, (step,)))
         return tuple(replace(step, site=self._moved[step.site]) if step.site in self._moved else step for step in led)
+
+    def says(self, channel: Channel, value: Value, state: State, site: Site) -> None:
+        """Something is put into a queue or a pipe at ``site``."""
+        if not state.process.dead:
+            self.messages.say(channel, value, state, site if self.open_loops else None)
 
     def grows_on(self, ref: Ref) -> bool:
         """Whether a list that is made longer here is so in more rounds of a loop than are run."""
@@ -494,6 +506,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def waits(self, closure: Closure) -> bool:
         """Whether a call of a function makes a coroutine that runs later."""
+
+    @abstractmethod
+    def awaited(self, value: Value, state: State, frame: Frame) -> Results:
+        """What awaiting a value gives."""
 
     @abstractmethod
     def awaits_for(self, path: str, given: Given) -> list[Given] | None:
@@ -711,6 +727,18 @@ class Core(Hooks, ABC):
         """``manager.__exit__(None, None, None)``."""
 
     @abstractmethod
+    def are_equal_records(self, left: Value, right: Value, state: State) -> bool | None:
+        """Whether two objects of a dataclass are equal, by their fields; None where that is not known."""
+
+    @abstractmethod
+    def refuses_call(self, function: Value, given: Given) -> bool:
+        """Whether a function or class of the program is known not to take what it is called with."""
+
+    @abstractmethod
+    def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:
+        """The exception by which the class of an object refuses to set an attribute; None where it does not."""
+
+    @abstractmethod
     def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
         """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
 
@@ -777,6 +805,10 @@ class Core(Hooks, ABC):
         """What a method of something unknown gives, where more is known of it; None for all others."""
 
     @abstractmethod
+    def _given_away(self, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
+
+    @abstractmethod
     def _of_main(self, node: ir.Name, value: Value, state: State, frame: Frame) -> Results:
         """What a name stands for that None is not enough for."""
 
@@ -787,6 +819,14 @@ class Core(Hooks, ABC):
     @abstractmethod
     def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
         """Where a variable of this function or module is kept."""
+
+    @abstractmethod
+    def kept_at(self, place: tuple[Ref, str], state: State) -> Value:
+        """What is kept at a place."""
+
+    @abstractmethod
+    def keep_at(self, place: tuple[Ref, str], value: Value, state: State) -> None:
+        """Narrow down what is kept at a place."""
 
     @abstractmethod
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:

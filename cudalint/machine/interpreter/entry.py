@@ -9,6 +9,7 @@ from enum import Enum
 from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions, sayable
 from cudalint.machine.covering import needed
 from cudalint.machine.launched import Launched
+from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read
 from cudalint.machine.started import ProcessRecord
@@ -77,6 +78,7 @@ class EntryOptions:
     ``until``: the processor time of this process at which it ends, finished or not.
     ``watched`` are the statements whose processes are recorded, ``shaped`` the expressions whose values are
     (``machine/shapes.py``). ``at_most`` are steps, where it matters less what it shows.
+    ``foretold`` is what goes through its channels, where an earlier run showed all of it.
     """
 
     in_test: bool = False
@@ -90,6 +92,7 @@ class EntryOptions:
     watched: frozenset[Site] = frozenset()
     shaped: frozenset[Site] = frozenset()
     at_most: int | None = None
+    foretold: Foretold = field(default_factory=dict)
 
     @property
     def most_steps(self) -> int:
@@ -133,8 +136,9 @@ class EntryRecord:
     entered: set[Site] = field(default_factory=set)
     launches: dict[tuple[Site, str], Launched] = field(default_factory=dict)
     commands: list[Site] = field(default_factory=list)
-    # The state in which the program hands its own tests to a runner.
+    # The state in which the program hands its own tests to a runner, and whether that is pytest.
     testing: State | None = None
+    by_pytest: bool = False
     serves: bool = False
     processes: dict[Site, list[Process]] = field(default_factory=dict)
     trace_steps: list[TraceStep] = field(default_factory=list)
@@ -212,11 +216,16 @@ class EntryRecord:
         ways: dict[Hashable, dict[Facts, None]] = {}
         for outcome, way in zip(outcomes, told, strict=True):
             ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, way)))
+        paths: dict[Hashable, dict[Facts, None]] = {}
+        for outcome in outcomes:
+            paths.setdefault(_shown_as(outcome), {})[outcome.facts] = None
         result: list[Outcome] = []
         for outcome, each, way in zip(outcomes, facts, told, strict=True):
-            said = assumptions(needed(way, list(ways[_shown_as(outcome)])), each, self.asked, modelled)
+            alike = _shown_as(outcome)
+            said = assumptions(needed(way, list(ways[alike])), each, self.asked, modelled)
             said = (*said, *alternatives(self._open(outcome), modelled))
-            result.append(replace(outcome, assumptions=said))
+            conditional = bool(outcome.facts and needed(outcome.facts, list(paths[alike])))
+            result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
 
     def _ways(self, outcome: Outcome, way: Facts) -> list[Facts]:

@@ -29,12 +29,15 @@ from cudalint.machine.values import (
     const,
     constant,
     holds_deferred,
+    is_deleted,
     only,
     union,
     unknown,
 )
 
 _NO_FORMAT = const("")
+# A variable that was deleted is asked for.
+_UNBOUND = Raised(None, ("UnboundLocalError", "NameError"))
 # By these it has attributes that nobody set.
 _MAKE_NAMES = ("__getattr__", "__getattribute__")
 
@@ -142,7 +145,7 @@ class Expressions(Core):
         results = [(s, v, atom) for atom in value for s, v in self._link(link, (atom,), state.clone(), frame)]
         if len({found for _, found, _ in results if not any(isinstance(a, Unknown | Bound) for a in found)}) > 1:
             for after, _, atom in results:
-                _keep(place, (atom,), after)
+                self.keep_at(place, (atom,), after)
         return self.joined_results([(after, found) for after, found, _ in results])
 
     def _place(self, node: ir.Expr, state: State, frame: Frame) -> tuple[Ref, str] | None:
@@ -158,6 +161,23 @@ class Expressions(Core):
                 if isinstance(owner, Ref) and isinstance(held, Instance) and attr in held.attributes:
                     return owner, attr
         return None
+
+    def kept_at(self, place: tuple[Ref, str], state: State) -> Value:
+        """What is kept at a place."""
+        owner, name = place
+        match state.get(owner):
+            case Instance(attributes=kept) | Scope(variables=kept):
+                return kept.get(name, ())
+        return ()
+
+    def keep_at(self, place: tuple[Ref, str], value: Value, state: State) -> None:
+        """Narrow down what is kept at a place."""
+        owner, name = place
+        found = state.get(owner)
+        if isinstance(found, Instance):
+            state.store(owner, replace(found, attributes={**found.attributes, name: value}))
+            return
+        state.set_variable(owner, name, value)
 
     def _link(self, link: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         site = Site(frame.module, link.ordinal)
@@ -180,6 +200,8 @@ class Expressions(Core):
 
     def _name(self, node: ir.Name, state: State, frame: Frame) -> Results:
         value = self.lookup(node.id, state, frame.scope)
+        if value is not None and frame.tries and is_deleted(value):
+            return self.fail(state, frame, _UNBOUND)
         if value is not None:
             return self.resolve_deferred(value, state, frame) if holds_deferred(value) else [(state, value)]
         if node.id == "__class__" and frame.owner is not None:
@@ -509,13 +531,3 @@ def _asks_which(link: ir.Expr, value: Value) -> bool:
         case ir.Sub(index=ir.Const() | ir.Name()):
             return True
     return False
-
-
-def _keep(place: tuple[Ref, str], value: Value, state: State) -> None:
-    """Narrow down what is kept at a place."""
-    owner, name = place
-    found = state.get(owner)
-    if isinstance(found, Instance):
-        state.store(owner, replace(found, attributes={**found.attributes, name: value}))
-        return
-    state.set_variable(owner, name, value)

@@ -12,7 +12,19 @@ from cudalint.machine import counting, enums, file_questions, mappings, question
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.counting import Held
 from cudalint.machine.frame import Around, Call, Frame, Raised, Results, Steps
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    NOTHING_LEFT,
+    TAKEN_OF,
+    Class,
+    Closure,
+    Dict,
+    Generator,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key, of_key
@@ -59,10 +71,20 @@ class Iteration(Core):
         done: list[State] = []
         for current, iterable in self.eval(node.iter, state, frame):
             site = Site(frame.module, node.iter.ordinal)
+            whole = self._whole_rounds(node, iterable, current)
+            if whole is not None:
+                done.extend(self._rounds(node, whole, whole, current, iterable, frame, is_whole=True))
+                continue
             for after, rounds in self.iterate(iterable, current, frame, site, MOST_STEPS):
                 few = self._with_later(node, _few_rounds(rounds), after, iterable, frame)
                 done.extend(self._rounds(node, max(rounds, few, key=len), few, after, iterable, frame))
         return self.joined(done)
+
+    def _whole_rounds(self, node: ir.For, iterable: Value, state: State) -> list[Value] | None:
+        """All rounds of a loop over few numbers that only computes; None of others."""
+        numbers = _numbers_of(iterable, state)
+        is_short = numbers is not None and isinstance(node.target, ir.Name) and all(map(_computes, node.body))
+        return numbers if is_short else None
 
     def _with_later(
         self, node: ir.For, rounds: list[Value], state: State, iterable: Value, frame: Frame
@@ -91,19 +113,32 @@ class Iteration(Core):
         return [*rounds, *(_at_turn(turn, rounds, state, site) for turn in found)]
 
     def _rounds(
-        self, node: ir.For, rounds: list[Value], few: list[Value], state: State, iterable: Value, frame: Frame
+        self,
+        node: ir.For,
+        rounds: list[Value],
+        few: list[Value],
+        state: State,
+        iterable: Value,
+        frame: Frame,
+        is_whole: bool = False,
     ) -> list[State]:
-        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise."""
+        """A loop with all of its ``rounds`` as long as they are short, and no more than ``few`` of them otherwise.
+
+        ``is_whole``: these are all that there are.
+        """
         outer_breaks, outer_continues = frame.breaks, frame.continues
         frame.breaks, frame.continues = [], []
         left: list[State] = []
         states = [state]
         was_second = state.second_round
         told = state.facts
-        some = self._stand_for_more(iterable, state)
-        self.before_loops.append(_lists_of(frame, state) if self.goes_on(iterable, few, state) else set())
-        exact = self.exact_items(iterable, state)
+        some = not is_whole and self._stand_for_more(iterable, state)
+        goes_on = not is_whole and self.goes_on(iterable, few, state)
+        self.before_loops.append(_lists_of(frame, state) if goes_on else set())
+        exact = rounds if is_whole else self.exact_items(iterable, state)
         is_more = exact is None or len(exact) > len(few)
+        is_open = exact is None or len(exact) > len(rounds)
+        self.open_loops += is_open
         begun, waiting, i, returned = self.steps, list(rounds), 0, len(frame.returns)
         before: Held = {}
         held: Held = {}
@@ -112,7 +147,7 @@ class Iteration(Core):
                 waiting = [union(waiting)]
             value = waiting.pop(0)
             if frame.steps is not None:
-                self.keep_rest(node, waiting, value, some or self.goes_on(iterable, few, state), states, frame)
+                self.keep_rest(node, waiting, value, some or goes_on, states, frame)
             ready: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
@@ -133,6 +168,7 @@ class Iteration(Core):
         if i > 1 and (exact is None or len(exact) > i):
             counting.count_on(states, before, held, Site(frame.module, node.ordinal), True)
         self.before_loops.pop()
+        self.open_loops -= is_open
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if some:
             states = [s for s in states if not _missed_own_round(few, told, s)] or states
@@ -177,6 +213,7 @@ class Iteration(Core):
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         returned = len(frame.returns)
         self.before_loops.append(_lists_of(frame, state))
+        self.open_loops += 1
         before: Held = {}
         held: Held = {}
         for i in range(MOST_TURNS):
@@ -201,6 +238,7 @@ class Iteration(Core):
             before, held = held, counting.held(frame.scope, states)
         counting.count_on(states, before, held, Site(frame.module, node.ordinal), not decided)
         self.before_loops.pop()
+        self.open_loops -= 1
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if endless:
             # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
@@ -229,7 +267,7 @@ class Iteration(Core):
         for after, value in self.eval(test, state, frame):
             atom = only(value)
             found = after.get(atom) if isinstance(atom, Ref) else None
-            if after is state and isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind != "iterator":
+            if after is state and isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind not in TAKEN_OF:
                 state.store(atom, Sequence(found.kind, ()))
 
     def _left_by(self, test: ir.Expr, state: State, frame: Frame) -> list[State]:
@@ -539,7 +577,8 @@ class Iteration(Core):
             listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= MOST_ALTERNATIVES)
             items = sets.distinct(produced, after) if kind == "set" else tuple(produced)
             made = Sequence(kind, items if listed else None, union(produced), open=not exact)
-            results.append((after, (after.new(("comp", frame.module, node.ordinal), made),)))
+            name = NOTHING_LEFT if made.items == () and self._went_round else "comp"
+            results.append((after, (after.new((name, frame.module, node.ordinal), made),)))
         return results
 
     def _clauses(
@@ -568,10 +607,15 @@ class Iteration(Core):
         for current, iterable in self.eval(clause.iter, state, frame):
             known = self.exact_items(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
-            for after, rounds in self.iterate(iterable, current, frame, site, _most_rounds(node)):
+            most = _most_rounds(node)
+            numbers = _numbers_of(iterable, current) if most > MOST_ITEMS else None
+            known = known if numbers is None else numbers
+            each = self.iterate(iterable, current, frame, site, most) if numbers is None else [(current, numbers)]
+            for after, rounds in each:
                 is_whole = known is not None and len(known) == len(rounds)
                 exact = exact and is_whole
                 ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys, not is_whole)
+                self._went_round = bool(rounds)
                 exact = exact and sure
                 done.extend(ended)
         return self.joined(done), exact and len(node.generators) == 1
@@ -595,6 +639,7 @@ class Iteration(Core):
         told_apart = _told_apart(rounds) if clause.tests else rounds
         states, sure = [state], len(told_apart) == len(rounds)
         rounds, was_second = told_apart, state.second_round
+        self.open_loops += is_more
         for i, value in enumerate(rounds):
             following: list[State] = []
             for current in states:
@@ -616,6 +661,7 @@ class Iteration(Core):
                     # What is under such a key may not be there.
                     keys[made:] = [()] * (len(keys) - made)
             states = self.joined(following) or states
+        self.open_loops -= is_more
         for current in states:
             current.second_round = was_second
         if is_more and len(rounds) > 1 and isinstance(clause.target, ir.Name):
@@ -674,9 +720,69 @@ class Iteration(Core):
 
 
 def _most_rounds(node: ir.Comprehension) -> int:
-    """A dict that is copied, or some of its items, is gone through item by item."""
-    is_copy = node.kind == "dict" and isinstance(node.key, ir.Name) and isinstance(node.element, ir.Name)
-    return _MOST_COPIED if is_copy else MOST_ITEMS
+    """A dict that is copied, or some of its items, is gone through item by item, and what is chosen by plain tests."""
+    if node.kind == "dict" and isinstance(node.key, ir.Name) and isinstance(node.element, ir.Name):
+        return _MOST_COPIED
+    tests = [test for clause in node.generators for test in clause.tests]
+    is_short = bool(tests) and len(node.generators) == 1 and all(map(_is_plain, (*tests, node.element)))
+    return MOST_STEPS if is_short else MOST_ITEMS
+
+
+def _is_plain(node: ir.Expr) -> bool:
+    """Whether an expression takes no longer than it is long, unlike a call of a function by its name."""
+    match node:
+        case ir.Const() | ir.Name():
+            return True
+        case ir.Attr(value=value) | ir.Not(value=value) | ir.Unary(value=value):
+            return _is_plain(value)
+        case ir.Call(func=ir.Attr(value=value), args=args):
+            return _is_plain(value) and all(_is_plain(arg.value) for arg in args)
+        case ir.Sub(value=value, index=index):
+            return _is_plain(value) and _is_plain(index)
+        case ir.Compare(left=left, right=right):
+            return _is_plain(left) and _is_plain(right)
+        case ir.Bool(values=parts) | ir.Display(items=parts):
+            return all(map(_is_plain, parts))
+        case ir.Bin(first=first, rest=rest):
+            return _is_plain(first) and all(_is_plain(part) for _, part in rest)
+    return False
+
+
+def _computes(statement: ir.Stmt) -> bool:
+    """Whether a statement takes no longer than it is long: it calls nothing but methods that keep something."""
+    match statement:
+        case ir.Break() | ir.Continue():
+            return True
+        case ir.Assign(targets=targets, value=value):
+            return all(map(_is_quick, (*targets, value)))
+        case ir.AugAssign(target=target, value=value):
+            return _is_quick(target) and _is_quick(value)
+        case ir.ExprStmt(value=value):
+            return _is_quick(value)
+        case ir.If(test=test, body=body, orelse=orelse):
+            return _is_quick(test) and all(map(_computes, (*body, *orelse)))
+    return False
+
+
+# Methods of what keeps something.
+_KEEPING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "put", "update"})
+
+
+def _is_quick(node: ir.Expr) -> bool:
+    match node:
+        case ir.Call(func=ir.Attr(value=value, attr=attr), args=args):
+            return attr in _KEEPING and _is_quick(value) and all(_is_quick(arg.value) for arg in args)
+        case ir.Call():
+            return False
+    return _is_plain(node)
+
+
+def _numbers_of(iterable: Value, state: State) -> list[Value] | None:
+    """All numbers of a range, where these are few."""
+    atom = only(iterable)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    numbers = found.numbers if isinstance(found, Sequence) else None
+    return None if numbers is None or len(numbers) > MOST_STEPS else [const(number) for number in numbers]
 
 
 def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: bool) -> Dict:

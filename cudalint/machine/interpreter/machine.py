@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -195,6 +195,9 @@ class Machine(
         self.consulted = self.consulted or self.effects.may_consult(call)
         return self.effects.perform(self, call)
 
+    def _given_away(self, values: Iterable[Value], state: State) -> None:
+        self.effects.given_away(self, values, state)
+
     def _unmodelled(self, call: Call) -> Results:
         return self.effects.unmodelled(self, call)
 
@@ -257,6 +260,9 @@ class Effects(Protocol):
         self, machine: Machine, owner: Ref, key: Hashable, state: State, frame: Frame, site: Site
     ) -> Results | None:
         """An object lacks an item or attribute, or holds None there; None where that is as it should be."""
+
+    def given_away(self, machine: Machine, values: Iterable[Value], state: State) -> None:
+        """What nobody knows has these values from here on."""
 
     def served(self, machine: Machine, state: State, module: str) -> None:
         """A server that is started from outside has imported a module."""

@@ -9,7 +9,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Bound, Lib, Ref, Value, only, unknown
+from cudalint.machine.values import Bound, Lib, Ref, Value, const, only, unknown
 
 _BINARY = {
     "+": "add", "-": "sub", "*": "mul", "/": "truediv", "//": "floordiv", "%": "mod", "**": "pow", "@": "matmul",
@@ -17,6 +17,7 @@ _BINARY = {
 }  # fmt: skip
 _COMPARING = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_DERIVED = {">=": "<", "<=": ">"}
 _TRUTH = ("__bool__", "__len__")
 _REFUSED = Lib("builtins.NotImplemented")
 
@@ -72,6 +73,12 @@ class Operations(Core):
             # What says when it is equal says with that when it is not.
             equal = self.compare_by_class("==", left, right, state, frame, site)
             return None if equal is None else [(after, operators.negate(value)) for after, value in equal]
+        if made is None and op in _DERIVED:
+            # What does not say this itself says it by its order (functools.total_ordering).
+            strict = self.compare_by_class(_DERIVED[op], left, right, state, frame, site)
+            return None if strict is None else [(after, operators.negate(value)) for after, value in strict]
+        if made is None and op == "==" and (same := self.are_equal_records(left, right, state)) is not None:
+            return [(state, const(same))]
         return None if made is None else _answered(made, site)
 
     def judged(self, results: Results, frame: Frame, site: Site) -> Results:

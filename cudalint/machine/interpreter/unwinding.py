@@ -27,6 +27,7 @@ from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import (
+    DELETED,
     NONE,
     Atom,
     Bound,
@@ -113,6 +114,10 @@ class Unwinding(Core):
         for leaving in (*after, *(s for s, _ in frame.returns[returned:]), *frame.breaks, *frame.continues):
             leaving.stack = outside
         frame.handling.pop()
+        if handler.name is not None:
+            for current in after:
+                # Python deletes it at the end of the handler.
+                self.bind(handler.name, unknown(DELETED, frame.module, handler.name), current, frame)
         again = any(r.outcome is raised.outcome and r.launch == raised.launch for _, r in frame.raises[before:])
         if not again:
             self._swallow(raised)
@@ -260,7 +265,8 @@ class Unwinding(Core):
         if not methods:
             return [state]
         swallowed: list[State] = []
-        for after, answer in self.call_value((methods[0],), [manager, *args], {}, state, frame, site):
+        called = self.call_value((methods[0],), [manager, *args], {}, state, frame, site)
+        for after, answer in [r for s, made in called for r in self.awaited(made, s, frame)]:
             verdict, _ = self.truth(answer, after)
             swallowed += [] if verdict is False else [after.clone() if verdict is None else after]
             if verdict is not True and frame.tries:
@@ -353,9 +359,9 @@ class Unwinding(Core):
 
     def _may_swallow(self, manager: Object | None, state: State) -> bool:
         """Whether a manager that the program defines may suppress exceptions."""
-        leave = self.user_method(manager, "__exit__", state) if isinstance(manager, Instance) else None
-        found = state.get(leave) if isinstance(leave, Ref) else None
-        return isinstance(found, Closure) and any(map(_gives, found.function.body))
+        methods = [self.user_method(manager, name, state) for name in _EXITS] if isinstance(manager, Instance) else ()
+        found = [state.get(leave) for leave in methods if isinstance(leave, Ref)]
+        return any(isinstance(each, Closure) and any(map(_gives, each.function.body)) for each in found)
 
     def _outlives(self, raised: Raised) -> None:
         """A failure of a worker goes no further than here."""

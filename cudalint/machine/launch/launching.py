@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from cudalint.machine.frame import Raised
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler
@@ -126,6 +127,7 @@ class Start:
     keyword: str = ""
     place: int = 0
     waits: bool = False
+    listens: bool = False
     each: bool = False
     looks: bool = False
     dropped: bool = False
@@ -141,12 +143,14 @@ class Start:
 class Ended:
     """What became of a launch: the children that ended well, and how the first that failed did.
 
-    ``began``: whether any came to its work.
+    ``began``: whether any came to its work. ``raised``: the exceptions that tasks end with, as the program raises them,
+    and the path of the child on which it does.
     """
 
     failed: Outcome | None
     children: list[tuple[State, Value]]
     began: bool = False
+    raised: list[tuple[State, Raised]] = field(default_factory=list)
 
 
 def launch_of(start: Start, way: Way, stage: str, anchor: Site) -> Launch:

@@ -38,7 +38,8 @@ def items_of(machine: Machine, call: Call, value: Value) -> list[Value]:
 def element_of(machine: Machine, call: Call, value: Value, position: int) -> Value:
     """What a worker is given of an iterable of tasks."""
     state = call.state
-    found = vary(machine, state, items_of(machine, call, value), call.site)
+    exact = machine.exact_items(value, state)
+    found = vary(machine, state, items_of(machine, call, value), call.site, is_whole=exact is not None)
     if found:
         return found
     atom = only(value)
@@ -47,29 +48,37 @@ def element_of(machine: Machine, call: Call, value: Value, position: int) -> Val
     return unknown("task", call.site, position)
 
 
-def vary(machine: Machine, state: State, values: list[Value], site: Site, depth: int = 0) -> Value:
-    """One value that stands for the different items of tasks: numbers become one that differs each time."""
+def vary(
+    machine: Machine, state: State, values: list[Value], site: Site, depth: int = 0, is_whole: bool = False
+) -> Value:
+    """One value that stands for the different items of tasks: numbers become one that differs each time.
+
+    ``is_whole``: there are no other items.
+    """
     distinct = list(dict.fromkeys(values))
     if len(distinct) <= 1:
         return distinct[0] if distinct else ()
     atoms = [only(v) for v in distinct]
     if all(isinstance(a, Rank) or (isinstance(a, Const) and isinstance(a.value, int)) for a in atoms):
-        return EACH
+        numbers = frozenset(a.value for a in atoms if isinstance(a, Const) and isinstance(a.value, int))
+        return (Rank("each", numbers=numbers),) if is_whole and len(numbers) == len(atoms) else EACH
     devices = [operators.device_of(v) for v in distinct]
     if all(len(d) == 1 and d[0].is_gpu for d in devices) and all(isinstance(a, Const | Dev) for a in atoms):
         return (Dev("cuda", Rank("each"), text=not all(isinstance(a, Dev) and not a.text for a in atoms)),)
-    record = _varying_record(machine, state, atoms, site, depth) if depth < 3 else ()
+    record = _varying_record(machine, state, atoms, site, depth, is_whole) if depth < 3 else ()
     if record:
         return record
     rows = [machine.exact_items(v, state) for v in distinct]
     if depth < 3 and all(r is not None and len(r) == len(rows[0] or []) for r in rows):
         columns = zip(*[r for r in rows if r is not None], strict=True)
-        items = tuple(vary(machine, state, list(c), site, depth + 1) for c in columns)
+        items = tuple(vary(machine, state, list(c), site, depth + 1, is_whole) for c in columns)
         return (state.new(("varying", site, depth), Sequence("tuple", items)),)
     return union(distinct)
 
 
-def _varying_record(machine: Machine, state: State, atoms: list[Atom | None], site: Site, depth: int) -> Value:
+def _varying_record(
+    machine: Machine, state: State, atoms: list[Atom | None], site: Site, depth: int, is_whole: bool
+) -> Value:
     """One record that stands for several of its class; empty where they are none."""
     found = [state.get(atom) if isinstance(atom, Ref) else None for atom in atoms]
     records = [record for record in found if isinstance(record, Instance)]
@@ -80,7 +89,7 @@ def _varying_record(machine: Machine, state: State, atoms: list[Atom | None], si
     if not names or any(name not in record.attributes for record in records for name in names):
         return ()
     columns = {name: [record.attributes[name] for record in records] for name in names}
-    varied = {name: vary(machine, state, column, site, depth + 1) for name, column in columns.items()}
+    varied = {name: vary(machine, state, column, site, depth + 1, is_whole) for name, column in columns.items()}
     made = Instance(first.cls, {**first.attributes, **varied}, first.site, first.origin)
     return (state.new(("varying", site, depth), made),)
 

@@ -29,7 +29,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Ref, Task, Tensor, Unknown, Value, union
+from cudalint.machine.values import NONE, Rank, Ref, Task, Tensor, Unknown, Value, union
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
 # So many processes are followed, each of which the one before it started.
@@ -104,10 +104,11 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         if (blocked := next(filter(None, found), None)) is not None:
             return Ended(blocked, [])
     done: list[tuple[State, Value]] = []
+    raised: list[tuple[State, Raised]] = []
     for child in children:
         if parent is not None:
             tell(child, state, start)
-        inner = Frame(Ref(("module", machine.main)), machine.main)
+        inner = Frame(Ref(("module", machine.main)), machine.main, tries=int(start.listens))
         transfer = Transfer(machine, state, child, start.pickler, child.process.identity, copied=start.copies)
         needs_copy = fresh or parent is not None
         tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
@@ -125,6 +126,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         if fresh and start.copies:
             _unpickled(machine, child, inner, start, tasks if first is None else [first, *tasks])
         done.extend(_run(machine, child, inner, start, way, first, tasks))
+        raised.extend(inner.raises)
     if noted is not None:
         for child, _ in done:
             note_process(noted, child.process)
@@ -133,7 +135,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         _method_elsewhere(machine, state, start, failed)
     if failed is None and start.shares and (fresh or start.family != "loader"):
         check_gpu_sharing(machine, state, start, way, [c for c, _ in done])
-    return Ended(failed, done, began=bool(children))
+    return Ended(failed, done, began=bool(children), raised=raised)
 
 
 def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launched:
@@ -332,6 +334,7 @@ def _perform(
     machine: Machine, states: list[tuple[State, Value]], frame: Frame, task: Task, start: Start, way: Way
 ) -> list[tuple[State, Value]]:
     result: list[tuple[State, Value]] = []
+    before, frame.raises = frame.raises, []
     for state, _ in states:
         made = machine.call_value(task.function, list(task.args), dict(task.kwargs), state, frame, start.anchor)
         result.extend(made)
@@ -339,12 +342,48 @@ def _perform(
             if raised.outcome is not None:
                 machine.emit(raised.outcome)
         machine.ends_task(bool(frame.raises))
+        if start.family == "process":
+            machine.record.refused.extend(ended.facts for ended, raised in frame.raises if is_own(raised))
+        # In what else it fails, that is told where it does.
+        before.extend((ended, raised) for ended, raised in frame.raises if is_own(raised))
         frame.raises = []
+    frame.raises = before
     by_state = merge([s for s, _ in result])
     if len(by_state) < len(result):
         value = union([v for _, v in result])
         return [(s, value) for s in by_state]
     return result
+
+
+def is_own(raised: Raised) -> bool:
+    """Whether it is an exception of the program's own, and no failure that a model describes."""
+    is_told = raised.outcome is not None or raised.launch is not None or raised.missing is not None
+    return not is_told and not raised.hidden and bool(raised.names)
+
+
+def told_of_tasks(state: State, ended: list[Ended]) -> tuple[list[tuple[State, Raised]], bool]:
+    """The exceptions of tasks that reach their parent, each on the path where it does, and whether one certainly does.
+
+    Of a task that fails for some arguments only, that is known where all these are.
+    """
+    told: list[tuple[State, Raised]] = []
+    is_sure = all(e.failed is None and not e.children for e in ended)
+    for child, raised in ((child, raised) for each in ended for child, raised in each.raised):
+        new = [fact for fact in child.facts if fact not in state.facts]
+        ranks = {rank for sym, _ in new if isinstance(rank := questions.read(sym)[0], Rank)}
+        if not all(map(_is_told, ranks)):
+            continue
+        after = state.clone()
+        for sym, answer in new:
+            if not isinstance(questions.read(sym)[0], Rank):
+                after.assume(sym, answer)
+        is_sure = is_sure or after.facts == state.facts
+        told.append((after, replace(raised, value=())))
+    return told, is_sure and bool(told)
+
+
+def _is_told(rank: Rank) -> bool:
+    return rank.numbers is not None
 
 
 def raise_in_parent(machine: Machine, state: State, frame: Frame, ended: list[Ended]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import questions
@@ -11,8 +12,29 @@ from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, TRUE, Bound, Lib, Partial, Rank, Ref, Value, constant, only, strings, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Lib,
+    Partial,
+    Rank,
+    Ref,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    unknown,
+)
 
+# A function with one of its options, and a command as which a function is run: their first argument is the function.
+_GIVEN, _RUN = (Lib("cudalint.option.given"),), (Lib("cudalint.command.run"),)
+# What is kept of an option besides its value.
+_OF_OPTION = frozenset({"name", "names", "callback", "type", "is_flag"})
+# The words of the command line that is read, as far as they are not a subcommand's name.
+_WORDS = Ref(("words of a command",))
 # What a function of a command line is given, of which only the class is known.
 _CONTEXT = unknown(questions.OF_CLASS, "click.Context")
 
@@ -20,27 +42,67 @@ _CONTEXT = unknown(questions.OF_CLASS, "click.Context")
 def register(machine: Machine, function: Value, state: State) -> None:
     """Record a function that is started as a program of its own."""
     for atom in function:
-        target = atom
-        while isinstance(target, Partial):
-            target = only(target.function) or NONE[0]
-        found = state.get(target) if isinstance(target, Ref) else None
-        if isinstance(found, Closure):
+        found = _within((atom,), state)
+        if found is not None:
             machine.record.commands.append(Site(found.module, found.function.ordinal))
+
+
+def _leave(machine: Machine, function: Value, state: State) -> None:
+    """A command that the program does not choose is none that it starts."""
+    found = _within(function, state)
+    site = None if found is None else Site(found.module, found.function.ordinal)
+    machine.record.commands[:] = [one for one in machine.record.commands if one != site]
+
+
+def _within(function: Value, state: State) -> Closure | None:
+    """The function of the program that a command runs in the end."""
+    target = only(function)
+    while isinstance(target, Partial):
+        target = only(target.args[0] if target.function in (_GIVEN, _RUN) else target.function)
+    found = state.get(target) if isinstance(target, Ref) else None
+    return found if isinstance(found, Closure) else None
 
 
 def plain(machine: Machine, call: Call) -> Results:
     """``@click.command()``, ``@hydra.main()``: the function is the program."""
     function = call.args[0] if call.args else ()
+    reads_words = call.text("kind") == "reads words"
     if not function or not _callable(function, call.state):
-        return [(call.state, (Lib("cudalint.command"),))]
+        return [(call.state, (Lib("cudalint.click.command" if reads_words else "cudalint.command"),))]
     register(machine, function, call.state)
-    return [(call.state, function)]
+    return [(call.state, (Partial(_RUN, (function,), ()),) if reads_words else function)]
+
+
+def run(machine: Machine, call: Call) -> Results:
+    """``main()``, ``main(["--device", "cpu"])``: a command reads the command line; the process ends with it."""
+    function, words = call.args[0], call.args[1] if len(call.args) > 1 else call.kwargs.get("args", NONE)
+    state = call.state
+    if words != NONE or not isinstance(state.get(_WORDS), Sequence):
+        _say(machine, state, words)
+    results = machine.call_value(function, [], {}, state, call.frame, call.site)
+    for after, _ in results:
+        after.store(_WORDS, Sequence("list", None))
+    return results
+
+
+def _say(machine: Machine, state: State, words: Value) -> None:
+    """Remember the words of a command line, where it is written down."""
+    known = machine.exact_items(words, state)
+    state.store(_WORDS, Sequence("list", None if known is None else tuple(known)))
+
+
+def _said(state: State) -> list[str] | None:
+    """The words of the command line; None where they are the user's."""
+    found = state.get(_WORDS)
+    items = found.items if isinstance(found, Sequence) else None
+    said = [constant(item) for item in items or ()]
+    return None if items is None or not all(isinstance(word, str) for word in said) else [str(word) for word in said]
 
 
 def option(machine: Machine, call: Call) -> Results:
     """``@click.option("--workers", default=4)``: the function is called with the default."""
     # ``--gpu/--no-gpu`` is named after the first of both.
-    names = [n.partition("/")[0] for v in call.args for n in strings(v)]
+    names = [text.partition("/")[0] for text in _texts(call)]
     name = _parameter(names)
     if name is None:
         return [(call.state, unknown("option", call.site))]
@@ -50,7 +112,13 @@ def option(machine: Machine, call: Call) -> Results:
     if name == "local_rank":
         value = (Rank("local"),)
         call.state.process = replace(call.state.process, local_rank_at_hand=True)
-    return [(call.state, (Partial((Lib("cudalint.option"),), (value,), (("name", (_text(name),)),)),))]
+    told: list[tuple[str, Value]] = [("name", (_text(name),)), ("names", const(tuple(_texts(call))))]
+    told += [(key, call.kwargs[key]) for key in ("callback", "type", "is_flag") if key in call.kwargs]
+    return [(call.state, (Partial((Lib("cudalint.option"),), (value,), tuple(told)),))]
+
+
+def _texts(call: Call) -> list[str]:
+    return [text for value in call.args for text in strings(value)]
 
 
 def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
@@ -80,7 +148,67 @@ def with_option(machine: Machine, call: Call) -> Results:
     name = only(call.kwargs.get("name", ()))
     if not isinstance(name, Lib):
         return [(call.state, function)]
-    return [(call.state, (Partial(function, (), ((name.path.rpartition(".")[2], value),)),))]
+    return [(call.state, (Partial(_GIVEN, (function, value), tuple(call.kwargs.items())),))]
+
+
+def given(machine: Machine, call: Call) -> Results:
+    """A function is called that has an option: with what the command line says, or the default, and what a callback
+    makes of that."""
+    (function, value), args = call.args[:2], list(call.args[2:])
+    own = {key: found for key, found in call.kwargs.items() if key in _OF_OPTION}
+    others = {key: found for key, found in call.kwargs.items() if key not in own}
+    named = only(own["name"])
+    name = named.path.rpartition(".")[2] if isinstance(named, Lib) else ""
+    said = _said(call.state)
+    value = value if said is None else _as_said(said, own, value)
+    results: Results = [(call.state, value)]
+    if "callback" in own:
+        asked: list[Value] = [_CONTEXT, unknown("parameter", call.site), value]
+        results = machine.call_value(own["callback"], asked, {}, call.state, call.frame, call.site)
+    return [
+        result
+        for state, made in results
+        for result in machine.call_value(function, args, {name: made, **others}, state, call.frame, call.site)
+    ]
+
+
+def _as_said(words: list[str], own: dict[str, Value], default: Value) -> Value:
+    """What an option is by the words of a command line: the last of those that name it."""
+    spelled = constant(own["names"])
+    for text in spelled if isinstance(spelled, tuple) else ():
+        yes, _, no = str(text).partition("/")
+        for i in range(len(words) - 1, -1, -1):
+            flag, equals, after = words[i].partition("=")
+            if no and flag == no.strip():
+                return FALSE
+            if flag != yes or not yes.startswith("-"):
+                continue
+            if no or own.get("is_flag") == TRUE:
+                return TRUE
+            if not equals and i + 1 == len(words):
+                break
+            return _converted(after if equals else words[i + 1], own.get("type", ()), default)
+    return default
+
+
+def _converted(text: str, type_: Value, default: Value) -> Value:
+    """A word as click understands it: by the type of the option, or of its default."""
+    if type_ in (NONE, ()) or only(type_) == Lib("builtins.str"):
+        kind = type(constant(default)) if constant(default) is not ... else str
+    else:
+        kind = _TYPES.get(only(type_), object)
+    if kind is str or constant(default) is None:
+        return const(text)
+    try:
+        return const(kind(text)) if kind in (int, float) else unknown("option", text)
+    except ValueError:
+        return unknown("option", text)
+
+
+_TYPES: dict[Hashable, type] = {
+    Lib("builtins.int"): int, Lib("builtins.float"): float, Lib("click.INT"): int, Lib("click.FLOAT"): float,
+    Lib("click.STRING"): str,
+}  # fmt: skip
 
 
 def with_context(machine: Machine, call: Call) -> Results:
@@ -151,14 +279,37 @@ def run_group(machine: Machine, call: Call) -> Results:
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if not isinstance(found, LibraryObject):
         return [(call.state, unknown("group", call.site))]
+    words = call.args[0] if call.args else call.kwargs.get("args", NONE)
+    if words != NONE or not isinstance(call.state.get(_WORDS), Sequence):
+        _say(machine, call.state, words)
+    said = _said(call.state)
+    commands = machine.elements(found.fields.get("<commands>", NONE), call.state)
+    named = [function for function in commands if said and _named_by(function, call.state) in said]
+    at = 0 if said is None or not named else said.index(_named_by(named[0], call.state))
     states = [call.state]
     own = found.fields.get("<function>", NONE)
     if constant(own) is ...:
+        if said is not None:
+            _say_words(call.state, said[:at])
         states = [s for s, _ in machine.call_value(own, [], {}, call.state, call.frame, call.site)]
-    commands = machine.elements(found.fields.get("<commands>", NONE), call.state)
-    for function in commands:
+    for other in (f for f in commands if named and f is not named[0]):
+        _leave(machine, other, call.state)
+    for function in named[:1] or commands:
         for state in states:
-            ended = machine.call_value(function, [], {}, state.clone(), call.frame, call.site)
+            alone = state.clone()
+            if said is not None:
+                _say_words(alone, said[at + 1 :] if named else said)
+            ended = machine.call_value(function, [], {}, alone, call.frame, call.site)
             machine.end([s for s, _ in ended])
     # click ends the process after the command.
     return [] if commands else [(s, NONE) for s in states]
+
+
+def _say_words(state: State, words: list[str]) -> None:
+    state.store(_WORDS, Sequence("list", tuple(const(word) for word in words)))
+
+
+def _named_by(function: Value, state: State) -> str:
+    """The name by which a command is called that has the name of its function."""
+    found = _within(function, state)
+    return "?" if found is None else found.function.qualname.rpartition(".")[2].replace("_", "-")

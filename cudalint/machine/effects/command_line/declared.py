@@ -47,8 +47,12 @@ def declaration(names: Iterable[str], given: Mapping[str, Value]) -> Value | Non
     return (Const((tuple(names), tuple(found))),)
 
 
+# What a parser makes of words that its options do not allow.
+REFUSED: dict[str, object] = {"<refused>": True}
+
+
 def parsed(fields: Mapping[str, Value], words: list[str]) -> dict[str, object] | None:
-    """What the options are that are given among these words; None where that is not known."""
+    """What the options are that are given among these words; ``REFUSED`` of wrong words, None if nobody knows."""
     declared = [constant(value) for name, value in fields.items() if name.startswith(DECLARED)]
     if UNDECLARED in fields or not all(isinstance(each, tuple) for each in declared):
         return None
@@ -60,7 +64,9 @@ def parsed(fields: Mapping[str, Value], words: list[str]) -> dict[str, object] |
             told: dict[str, Any] = {name: _as_told(name, value) for name, value in given}
             parser.add_argument(*names, **told, default=argparse.SUPPRESS)
         found, _ = parser.parse_known_args(words)
-    except (_Refused, argparse.ArgumentError, TypeError, ValueError):
+    except _Refused:
+        return REFUSED
+    except (argparse.ArgumentError, TypeError, ValueError):
         return None
     return vars(found)
 

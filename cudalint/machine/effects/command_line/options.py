@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.slices import is_rest
@@ -263,6 +263,8 @@ def parse_args(machine: Machine, call: Call) -> Results:
     if isinstance(found, LibraryObject):
         words = _words(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
+        if call.frame.tries and _are_refused(found.fields, words):
+            return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
         known = _written_down(call, found.fields, words)
         # Of the options that are not among the known ones none is given.
         told = words if known is None else []
@@ -276,12 +278,21 @@ def parse_args(machine: Machine, call: Call) -> Results:
     return results
 
 
+def _are_refused(fields: dict[str, Value], words: list[str] | None) -> bool:
+    """Whether argparse ends a program that is given these words."""
+    return bool(words) and declared.parsed(fields, words or []) is declared.REFUSED
+
+
 def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None) -> dict[str, Value] | None:
     """The options that are given by words which are all written down, as argparse reads them; None of others."""
     if not words or _NAMES in fields or any(name.startswith(_TYPE) for name in fields):
         return None
     given = declared.parsed(fields, words)
-    return None if given is None else {name: _as_value(value, call) for name, value in given.items()}
+    return (
+        None
+        if given is None or given is declared.REFUSED
+        else {name: _as_value(value, call) for name, value in given.items()}
+    )
 
 
 def _as_value(value: object, call: Call) -> Value:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from cudalint.machine import operators, questions
-from cudalint.machine.effects.concurrency import parts
+from cudalint.machine.effects.concurrency import managers, parts
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
+from cudalint.machine.effects.stdlib import line_ups
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -15,6 +17,7 @@ from cudalint.machine.interpreter.entry import LIVES_ON
 from cudalint.machine.launch import launching, lending, workers
 from cudalint.machine.launch.crossing import SENT_ON, Pickler, Transfer, carried, reachable, visited
 from cudalint.machine.launch.launching import Ended, Start, Way
+from cudalint.machine.messages import Channel
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Pending, Sent, State
@@ -28,10 +31,15 @@ from cudalint.machine.values import (
     Ref,
     Value,
     const,
+    constant,
     strings,
     union,
     unknown,
 )
+
+_QUEUE = "multiprocessing.Queue"
+# The field of one end of a pipe that says which of the two it is.
+_END = "<channel>"
 
 
 def lock(machine: Machine, call: Call) -> Results:
@@ -51,6 +59,7 @@ def lock(machine: Machine, call: Call) -> Results:
         "<context>": context or NONE,
         "element": unknown(questions.RECEIVED, call.site),
     }
+    machine.messages.any_made |= kind == _QUEUE
     origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
     return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 
@@ -58,9 +67,10 @@ def lock(machine: Machine, call: Call) -> Results:
 def pipe(machine: Machine, call: Call) -> Results:
     """``Pipe()``: two ends."""
     state = call.state
+    machine.messages.any_made = True
     ends: list[Value] = []
     for i in range(2):
-        fields: dict[str, Value] = {"<channel>": const(True)}
+        fields: dict[str, Value] = {_END: const(i)}
         made = LibraryObject("multiprocessing.Connection", fields, call.site)
         ends.append((state.new(("pipe", call.site, i), made),))
     return [(state, (state.new(("pipe", call.site), Sequence("tuple", tuple(ends))),))]
@@ -69,13 +79,17 @@ def pipe(machine: Machine, call: Call) -> Results:
 def put(machine: Machine, call: Call) -> Results:
     """``q.put(x)`` and ``conn.send(x)``: x is pickled for the process that reads."""
     state = call.state
-    value = call.args[0] if call.args else NONE
+    value = call.get("obj") or NONE
     ref = call.receiver
     obj = library_object(call)
     if not isinstance(ref, Ref) or obj is None:
         return [(state, NONE)]
+    machine.says(_channel(obj, from_outside=False), value, state, call.site)
     crossing = list(carried(value, state, Pickler.NAMES))
     found = [c for c in crossing if c.is_picklable and c.what != "lock"]
+    if found or any(map(parts.taken, visited(value, state))):
+        # What becomes of GPU memory is told by where it comes from.
+        machine.messages.vague.add(_channel(obj, from_outside=False))
     bad = [c for c in crossing if not c.is_picklable]
     for one in bad:
         # A pipe pickles in the caller, a queue in its feeder thread.
@@ -105,6 +119,26 @@ def put(machine: Machine, call: Call) -> Results:
     if shared or "poisoned" in strings(obj.fields.get("<users>", ())):
         _put_in_parent(machine, call, state, ref, obj, found[0].origin)
     return [(state, NONE)]
+
+
+def _channel(obj: LibraryObject, *, from_outside: bool) -> Channel:
+    """The queue, or the end of a pipe, that something comes out of which is taken from this one, or put into it."""
+    end = constant(obj.fields.get(_END, NONE))
+    return (obj.site, end if from_outside or not isinstance(end, int) else 1 - end)
+
+
+def given_away(machine: Machine, values: Iterable[Value], state: State) -> None:
+    """What nobody knows has these values: it may put anything into their queues and pipes."""
+    for ref in (ref for value in values for ref in reachable(value, state)):
+        found = state.get(ref)
+        if not isinstance(found, LibraryObject):
+            continue
+        if line_ups.is_queue(found):
+            machine.messages.vague.add(line_ups.channel(found))
+        elif found.type == managers.PROXY:
+            machine.messages.vague.add(managers.channel(found))
+        elif "<lock>" in found.fields or _END in found.fields:
+            machine.messages.vague |= {_channel(found, from_outside=outside) for outside in (True, False)}
 
 
 # -- what is received, and sent on -----------------------------------------------------------------------------------
@@ -265,7 +299,7 @@ def _channels(value: Value, state: State) -> list[Ref]:
     result: list[Ref] = []
     for ref in reachable(value, state):
         found = state.get(ref)
-        if isinstance(found, LibraryObject) and ("<lock>" in found.fields or "<channel>" in found.fields):
+        if isinstance(found, LibraryObject) and ("<lock>" in found.fields or _END in found.fields):
             result.append(ref)
             other = _other_end(ref)
             if other is not None:
@@ -313,6 +347,8 @@ _RECEIVED = "<received>"
 _ANSWERS = frozenset({"get", "join", "recv", "wait"})
 # What these wait for was not there before; what is taken from a channel may have been.
 _LATER_ANSWERS = (".join", ".wait")
+# What these give was put into the channel.
+_TAKING = (".get", ".recv")
 
 
 def wait(machine: Machine, call: Call) -> Results:
@@ -348,5 +384,9 @@ def wait(machine: Machine, call: Call) -> Results:
     told = (questions.RECEIVED, call.site, state.process.identity, None if source is None else source.site)
     # What was said before tells nothing of what is said now.
     state.facts = questions.without(state.facts, told)
+    if source is not None and call.path.endswith(_TAKING):
+        taken = machine.messages.take(_channel(source, from_outside=True), state, told, call.site)
+        if taken:
+            return taken
     known = () if source is None else source.fields.get(_TOLD, ())
     return [(state, union([known, unknown(*told)]))]

@@ -10,6 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import BEGAN, Generator, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, pickling_errors, workers
 from cudalint.machine.launch.arguments import count_of, number_of, task
 from cudalint.machine.launch.crossing import Pickler
@@ -115,13 +116,13 @@ def parallel_exit(machine: Machine, call: Call) -> Results:
 
 def _forked_from(call: Call, obj: LibraryObject) -> State | None:
     """The state in which the workers were forked: when the call began, or the ``with`` statement around it."""
-    held = only(obj.fields.get(BEGAN, NONE))
-    if not isinstance(held, Snapshot) or not isinstance(held.state, State):
+    began = kept_state(obj.fields.get(BEGAN, NONE))
+    if began is None:
         return None
     if "<entered>" not in obj.fields and isinstance(call.receiver, Ref):
         kept = {k: v for k, v in obj.fields.items() if k != BEGAN}
         call.state.store(call.receiver, replace(obj, fields=kept))
-    return held.state.clone()
+    return began
 
 
 def _consumed(machine: Machine, call: Call) -> list[tuple[State, State | None]]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.crossing import ELSEWHERE, Carried, Pickler, carried
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import FRESH, Start
+from cudalint.machine.messages import Channel
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Sent, State
@@ -23,7 +26,7 @@ from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Tensor, Value, co
 _PROXIES = frozenset({"dict", "list", "Namespace", "Queue", "JoinableQueue"})
 # The types that a program registers for the managers that it defines, by name.
 _REGISTERED = Ref(("types of managers",))
-_PROXY = "multiprocessing.managers.Proxy"
+PROXY = "multiprocessing.managers.Proxy"
 _NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 
 
@@ -125,9 +128,10 @@ def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
         fields.update({_item(const(key)): value for key, value in held.items.items()})
     elif kind == "list":
         fields[_EACH] = union(machine.elements(given, state))
-    if kind == "Namespace":
+    if kind in ("Namespace", "dict"):
         fields.update({_item(const(name)): value for name, value in call.kwargs.items()})
-    made = LibraryObject(_NAMESPACE if kind == "Namespace" else _PROXY, fields, call.site)
+    machine.messages.any_made |= kind.endswith("Queue")
+    made = LibraryObject(_NAMESPACE if kind == "Namespace" else PROXY, fields, call.site)
     return (state.new(("proxy", call.site), made),)
 
 
@@ -139,8 +143,7 @@ def _of_program(call: Call) -> Instance | None:
 
 def _server(manager: Instance) -> State | None:
     """The state of this process in which a manager's server started; None where it is not seen to be started."""
-    held = only(manager.attributes.get("<snapshot>", NONE))
-    return held.state.clone() if isinstance(held, Snapshot) and isinstance(held.state, State) else None
+    return kept_state(manager.attributes.get("<snapshot>", NONE))
 
 
 # -- what is stored ------------------------------------------------------------------------------------------------
@@ -152,6 +155,8 @@ def store(machine: Machine, call: Call) -> Results:
     if proxy is None or state.process.dead:
         return [(state, NONE)]
     values = (*call.args, *call.kwargs.values())
+    if _is_queue(proxy):
+        machine.says(channel(proxy), call.args[0] if call.args else NONE, state, call.site)
     found = [c for v in values for c in carried(v, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
     if not found:
         _keep(call, proxy)
@@ -216,13 +221,26 @@ def _taken(machine: Machine, call: Call, proxy: LibraryObject) -> Results:
         return _refused(machine, call, proxy, sent[0])
     if not stored and not call.state.process.dead and (by_others := machine.sent.get(proxy.site)):
         return _refused_of_other(machine, call, proxy, by_others[0])
-    is_queue = str(constant(proxy.fields.get("<kind>", NONE))).endswith("Queue")
-    if is_queue and not stored and not call.state.process.dead:
+    if _is_queue(proxy) and call.path.endswith(".get") and not call.state.process.dead:
+        told = (questions.RECEIVED, call.site, call.state.process.identity, proxy.site)
+        call.state.facts = questions.without(call.state.facts, told)
+        if taken := machine.messages.take(channel(proxy), call.state, told, call.site):
+            return taken
+    if _is_queue(proxy) and not stored and not call.state.process.dead:
         # It waits for what another process stores, which is refused as well.
         waiting = machine.readers.setdefault(proxy.site, [])
         if all(reader.site != call.site for reader in waiting):
             waiting.append(replace(call, state=call.state.clone()))
     return [(call.state, union([stored, _changed(call)]))]
+
+
+def _is_queue(proxy: LibraryObject) -> bool:
+    return str(constant(proxy.fields.get("<kind>", NONE))).endswith("Queue")
+
+
+def channel(proxy: LibraryObject) -> Channel:
+    """What a proxy of a queue stands for, in whichever process."""
+    return (proxy.site, PROXY)
 
 
 def each(machine: Machine, call: Call) -> Results:

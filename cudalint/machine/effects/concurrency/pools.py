@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.concurrency.results import CALLBACK, called_back, returned_values
+from cudalint.machine import operators
+from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, called_back, returned_values
 from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Closure, LibraryObject, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, Closure, Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
 from cudalint.machine.launch.arguments import (
     arguments,
@@ -32,6 +34,7 @@ from cudalint.machine.values import (
     NONE,
     TRUE,
     Bound,
+    Const,
     Partial,
     Ref,
     Snapshot,
@@ -127,7 +130,9 @@ def pool_map(machine: Machine, call: Call) -> Results:
     if not call.text("counted") and any(_is_empty(machine, value, state) for value in given):
         return _nothing_done(call, name)
     if call.flag("star"):
-        items = vary(machine, state, items_of(machine, call, call.get("iterable") or ()), call.site)
+        rows = call.get("iterable") or ()
+        is_whole = machine.exact_items(rows, state) is not None
+        items = vary(machine, state, items_of(machine, call, rows), call.site, is_whole=is_whole)
         args = arguments(machine, state, items)
     elif call.text("counted"):
         args = [element_of(machine, call, _uncounted(call.get(call.text("counted")) or (), state), 0)]
@@ -138,18 +143,21 @@ def pool_map(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, {})
 
 
-_WRITTEN_DOWN = frozenset({"display", "range"})
+_WRITTEN_DOWN = frozenset({"dict", "display", "range", NOTHING_LEFT})
 
 
 def _is_empty(machine: Machine, value: Value, state: State) -> bool:
-    """Whether there is nothing to do: a list that is written down where it is used, and to which no loop adds anything.
+    """Whether there is nothing to do: a list that is written down where it is used, and to which no loop adds anything,
+    or of which a test that is known left nothing.
 
     One that was not made by the call that runs, or is made of others, may have been filled by other callers.
     """
     match only(value):
         case Ref(address=((str(made), *_), _, _)) as ref if made in _WRITTEN_DOWN:
             is_own = ref.address in state.journal.fresh and not machine.grows_on(ref)
-            return is_own and machine.exact_items(value, state) == []
+            found = state.get(ref)
+            is_bare = isinstance(found, Dict) and found.exact and not found.items and not found.element
+            return is_own and (is_bare or machine.exact_items(value, state) == [])
     return False
 
 
@@ -306,6 +314,7 @@ def _pool_run(
         place=number_of(obj.fields.get("<place>")) or 0,
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),
         dropped=call.statement,
+        listens=call.frame.tries > 0 or call.get("error_callback") not in (None, NONE),
     )
     ended: list[Ended] = []
     before = len(machine.record.outcomes)
@@ -352,11 +361,14 @@ def _once_called_back(machine: Machine, call: Call, obj: LibraryObject, state: S
     return states
 
 
-def _promise(call: Call, state: State, result: Value) -> Value:
-    """What stands for a result that is there later; a pool also keeps it where something is to be called with it."""
+def _promise(call: Call, state: State, result: Value, raises: tuple[str, ...] | None = ()) -> Value:
+    """What stands for a result that is there later; a pool also keeps it where something is to be called with it.
+
+    ``raises``: by which names the exception is known that comes instead; None where none does, empty if nobody knows.
+    """
     is_told = call.text("family", "pool") == "pool" and call.path.endswith("_async")
-    callback = (call.get("callback") if is_told else None) or NONE
-    fields: dict[str, Value] = {"<result>": result}
+    callback = (call.get("error_callback" if raises else "callback") if is_told else None) or NONE
+    fields: dict[str, Value] = {"<result>": result, **({} if raises == () else {RAISES: const(raises)})}
     if callback == NONE:
         return (state.new(("future", call.site), LibraryObject("cudalint.future", fields, call.site)),)
     future = LibraryObject("cudalint.future", {**fields, CALLBACK: callback}, call.site)
@@ -391,9 +403,9 @@ def _single_task(call: Call, machine: Machine, state: State) -> bool:
 
 def _parent_of_pool(machine: Machine, call: Call, obj: LibraryObject, family: str) -> State | None:
     """The state that the workers forked from: a pool's when it was made, an executor's at its first task."""
-    held = only(obj.fields.get("<snapshot>", NONE))
-    if isinstance(held, Snapshot) and isinstance(held.state, State):
-        return held.state.clone()
+    kept = kept_state(obj.fields.get("<snapshot>", NONE))
+    if kept is not None:
+        return kept
     if family == "executor" and isinstance(call.receiver, Ref):
         snapshot: Value = (Snapshot(call.state.clone()),)
         obj = library_object(call) or obj
@@ -404,14 +416,23 @@ def _parent_of_pool(machine: Machine, call: Call, obj: LibraryObject, family: st
 def _pool_results(machine: Machine, call: Call, state: State, start: Start, name: str, ended: list[Ended]) -> Results:
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
+    told, is_sure = workers.told_of_tasks(state, ended)
+    if told and name not in _LATER | {"submit"} and call.frame.tries:
+        for after, raised in told:
+            machine.fail(after, call.frame, raised)
+        if is_sure:
+            return []
     values = [v for e in ended for _, v in e.children]
     result = returned_values(machine, call, state, values, start.family, start.copies)
     element = result or unknown("result", call.site)
     if name in ("apply", "apply_async", "submit"):
         if name == "apply":
             return [(state, element)]
-        return [(state, _promise(call, state, element))]
-    made = state.new(("results", call.site), Sequence("list", None, element))
+        names = told[0][1].names if is_sure else () if any(e.raised for e in ended) or not start.listens else None
+        return [(state, _promise(call, state, element, names))]
+    exact = machine.exact_items(call.get("iterable") or (), state) if isinstance(only(element), Const) else None
+    rows = None if exact is None or len(exact) > operators.MOST_KEPT else (element,) * len(exact)
+    made = state.new(("results", call.site), Sequence("list", rows, () if rows else element))
     if name.endswith("_async"):
         return [(state, _promise(call, state, (made,)))]
     return [(state, (made,))]

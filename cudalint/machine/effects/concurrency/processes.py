@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
+from cudalint.ir.walk import mentions
+from cudalint.machine import exceptions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import lineage
 from cudalint.machine.effects.concurrency.channels import queue_users
@@ -25,7 +28,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import children, fork_hooks, launching, lending, noting, workers
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
-from cudalint.machine.launch.launching import Start, Way
+from cudalint.machine.launch.launching import Ended, Start, Way
 from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -47,6 +50,10 @@ from cudalint.machine.values import (
 
 # The fields of a process that say that it was waited for, and whether it was told to run in the one that starts it.
 _ENDED, _HERE = "<process ended>", "<here>"
+# The field that says by which number it ends, where that is known.
+_CODE = "<code>"
+# What may end a process by any number, wherever it is.
+_ENDS_ELSEWHERE = frozenset({"_exit", "abort", "kill", "terminate"})
 # What it has before it is started.
 _UNSTARTED = ("exitcode", "pid")
 
@@ -108,6 +115,7 @@ def process_start(machine: Machine, call: Call) -> Results:
         pickler=pickler_of(machine, library),
         label=_process_label(state, fields),
         context=context,
+        listens=_asks_for_code(machine, call),
     )
     before = len(machine.record.outcomes)
     ended = [
@@ -116,21 +124,49 @@ def process_start(machine: Machine, call: Call) -> Results:
     ]
     lending.lent_since(machine, state, before, found.site)
     queue_users(machine, state, start, inherited, ended)
-    _mark(found, STARTED, state)
+    _mark(found, STARTED, state, _code_of(ended) if start.listens else ())
     if any(e.failed is not None and e.failed.how == "crash" and e.failed.certain for e in ended):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "PicklingError")))
     return [(state, NONE)]
 
 
-def _mark(found: Starter, mark: str, state: State) -> None:
+def _asks_for_code(machine: Machine, call: Call) -> bool:
+    """Whether a module asks by which numbers its processes ended, and nothing in it ends them in another way."""
+    module = machine.program.module(call.frame.module)
+    return module is not None and mentions(module, {"exitcode"}) and not mentions(module, _ENDS_ELSEWHERE)
+
+
+def _code_of(ended: list[Ended]) -> Value:
+    """The number by which a process ends, whichever way it takes; empty where that is not known."""
+    codes = {0 for each in ended if each.children}
+    for each in ended:
+        if each.failed is not None:
+            return ()
+        for state, raised in each.raised:
+            code = constant(exceptions.exit_code(raised.value, state)) if "SystemExit" in raised.names else 1
+            if code is not None and not isinstance(code, int):
+                return ()
+            codes.add(code or 0)
+    return const(codes.pop()) if len(codes) == 1 else ()
+
+
+def _mark(found: Starter, mark: str, state: State, code: Value = ()) -> None:
     """Remember that a process was started, and tied to the one that started it, or that it was waited for."""
     match state.get(found.ref):
         case LibraryObject(fields=fields) as obj:
-            kept = {name: value for name, value in fields.items() if name not in _UNSTARTED}
-            state.store(found.ref, replace(obj, fields={**kept, mark: TRUE}))
+            state.store(found.ref, replace(obj, fields=_marked(fields, mark, code)))
         case Instance(attributes=attributes) as instance:
-            kept = {name: value for name, value in attributes.items() if name not in _UNSTARTED}
-            state.store(found.ref, replace(instance, attributes={**kept, mark: TRUE}))
+            state.store(found.ref, replace(instance, attributes=_marked(attributes, mark, code)))
+
+
+def _marked(fields: Mapping[str, Value], mark: str, code: Value) -> dict[str, Value]:
+    made = {name: value for name, value in fields.items() if name not in _UNSTARTED}
+    made[mark] = TRUE
+    if code:
+        made[_CODE] = code
+    if mark == _ENDED and _CODE in made:
+        made[_UNSTARTED[0]] = made[_CODE]
+    return made
 
 
 def _class_context(cls: Ref, state: State) -> Value:

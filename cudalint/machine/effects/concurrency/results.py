@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import exceptions
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import RESULT
@@ -14,7 +15,20 @@ from cudalint.machine.launch import lending
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Bound, Partial, Ref, Snapshot, Tensor, Value, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    Atom,
+    Bound,
+    Partial,
+    Ref,
+    Snapshot,
+    Tensor,
+    Value,
+    const,
+    constant,
+    union,
+    unknown,
+)
 
 
 def future_result(machine: Machine, call: Call) -> Results:
@@ -23,11 +37,42 @@ def future_result(machine: Machine, call: Call) -> Results:
     if obj is None:
         return [(call.state, unknown("future", call.site))]
     lending.awaited(machine, call.state, obj.site)
+    names = _raises(obj)
+    if names and call.frame.tries:
+        for state in called_back(machine, call, call.receiver, call.state):
+            machine.fail(state, call.frame, Raised(None, names))
+        return []
     result = obj.fields.get("<result>", unknown("future", call.site))
     return [(state, result) for state in called_back(machine, call, call.receiver, call.state)]
 
 
+def _raises(future: LibraryObject) -> tuple[str, ...] | None:
+    """The names of the exception that comes instead of a result; None where none comes, empty where nobody knows."""
+    told = constant(future.fields.get(RAISES, ()))
+    return None if told is None else tuple(map(str, told)) if isinstance(told, tuple) else ()
+
+
+def outcome_of_task(machine: Machine, call: Call) -> Results:
+    """``future.exception()`` and ``async_result.successful()``."""
+    obj = library_object(call)
+    asks_exception = call.path.endswith(".exception")
+    names = () if obj is None else _raises(obj)
+    if names == ():
+        return [(call.state, unknown("future", call.path, call.site, call.receiver))]
+    states = called_back(machine, call, call.receiver, call.state)
+    return [(state, _exception(names, call, state) if asks_exception else const(names is None)) for state in states]
+
+
+def _exception(names: tuple[str, ...] | None, call: Call, state: State) -> Value:
+    if names is None:
+        return NONE
+    made = exceptions.made(f"builtins.{names[0]}", None, call.site, state)
+    return made or unknown("exception", call.site)
+
+
 CALLBACK = "<callback>"
+# The field of a future with the names of the exception that its task ends with.
+RAISES = "<raises>"
 
 
 def called_back(machine: Machine, call: Call, future: Atom | None, state: State) -> list[State]:
@@ -39,6 +84,8 @@ def called_back(machine: Machine, call: Call, future: Atom | None, state: State)
     callback = fields.pop(CALLBACK)
     state.store(future, replace(found, fields=fields))
     result = fields.get("<result>", unknown("future", call.site))
+    names = _raises(found)
+    result = _exception(names, call, state) if names else result
     return [after for after, _ in machine.call_value(callback, [result], {}, state, call.frame, call.site)]
 
 

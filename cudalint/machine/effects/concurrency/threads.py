@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
+from cudalint.machine.effects.concurrency.results import RAISES
 from cudalint.machine.effects.receivers import initialised, library_object, own_run, starter
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject, Object, Sequence
@@ -12,6 +13,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.arguments import arguments, named_arguments, task
 from cudalint.machine.launch.pickling import STARTED
+from cudalint.machine.launch.workers import is_own
 from cudalint.machine.state import Process, Running, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Task, Value, const, constant, union, unknown
@@ -155,12 +157,21 @@ def pool_in_thread(
     """The work of a thread pool: it runs in this process, with a current device of its own."""
     obj = library_object(call)
     initializer = None if obj is None else initializer_of(machine, obj, call.state)
+    before, raised = call.state.process, len(call.frame.raises)
     results = threaded(machine, call, call.site, function, args, kwargs, initializer)
+    name = call.path.rpartition(".")[2]
     made: Results = []
+    if name in ("submit", "apply_async"):
+        kept = [(after, ended) for after, ended in call.frame.raises[raised:] if is_own(ended)]
+        call.frame.raises[raised:] = [pair for pair in call.frame.raises[raised:] if not is_own(pair[1])]
+        for after, ended in kept:
+            # It comes where its result is asked for.
+            fields: dict[str, Value] = {RAISES: const(ended.names)}
+            future = LibraryObject("cudalint.future", fields, call.site)
+            made.append((_back(after, before), (after.new(("future", call.site), future),)))
     for state, value in results:
-        name = call.path.rpartition(".")[2]
         if name in ("submit", "apply_async"):
-            future = LibraryObject("cudalint.future", {"<result>": value}, call.site)
+            future = LibraryObject("cudalint.future", {"<result>": value, RAISES: NONE}, call.site)
             made.append((state, (state.new(("future", call.site), future),)))
         elif name == "apply":
             made.append((state, value))
@@ -225,8 +236,11 @@ def threaded(
         ]
     results: Results = []
     raised = len(call.frame.raises)
+    # Whatever it raises, the process goes on.
+    call.frame.tries += 1
     for current in states:
         results.extend(machine.call_value(function, args, kwargs, current, call.frame, call.site))
+    call.frame.tries -= 1
     # What a thread raises ends the thread.
     machine.record.outlived.update(r.launch for _, r in call.frame.raises[raised:] if r.launch is not None)
     machine.threads.pop()

@@ -26,7 +26,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     function = choices.argument(call, call.text("function", "function")) or _own(call)
     library = call.text("library", "multiprocessing")
     alone = bool(call.text("workers")) and (workers_ is None or workers_ in (NONE, const(0)) or not function)
-    if alone or not choices.is_asked(call):
+    if alone or not choices.is_asked(call) or choices.idle(machine, call):
         if call.text("kind") == "map" and function:
             args, named = _rows(machine, call, NONE)
             results = machine.call_value(function, args, named, state, call.frame, call.site)

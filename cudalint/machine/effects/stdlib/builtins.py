@@ -10,7 +10,7 @@ from cudalint.machine import exceptions, gpu_memory, operators
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_a_class, is_callable
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.heap import TAKEN_OF, Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -151,7 +151,7 @@ def _shown(machine: Machine, value: Value, state: State) -> Iterator[Atom]:
         held: list[Value] = []
         if isinstance(found, Dict):
             held = [*found.items.values(), found.element]
-        elif isinstance(found, Sequence) and found.kind != "iterator":
+        elif isinstance(found, Sequence) and found.kind not in TAKEN_OF:
             held = machine.elements((atom,), state)
         for inner in held:
             yield from gpu_memory.gpu_atoms(inner, state)

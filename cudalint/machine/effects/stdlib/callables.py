@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.effects.gpu import choices, cuda
+from cudalint.machine.effects.gpu.queries import gpu_call
 from cudalint.machine.effects.plain import through
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
@@ -123,11 +124,17 @@ def held(machine: Machine, call: Call) -> Results:
 def compiled(machine: Machine, call: Call) -> Results:
     """``jax.jit(f)``: f, at each call of which the framework runs something."""
     atom = only(call.args[0]) if call.args else None
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, Closure):
-        return through(machine, call)
-    made = replace(found, compiled=f"{call.path}(f)")
-    return [(call.state, (call.state.new(("compiled", call.site, atom), made),))]
+    if atom is None and not call.args:
+        return [(call.state, (Lib(call.path),))]
+    results: Results = []
+    for state, _ in gpu_call(machine, call) if call.text("gpu") else [(call.state, NONE)]:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Closure):
+            results.append((state, call.args[0]))
+            continue
+        made = replace(found, compiled=f"{call.path}(f)")
+        results.append((state, (state.new(("compiled", call.site, atom), made),)))
+    return results
 
 
 def wraps(machine: Machine, call: Call) -> Results:

@@ -6,12 +6,22 @@ What is not known of their arguments stands for itself: where such a function lo
 from __future__ import annotations
 
 import ast
+import base64
+import binascii
 import bisect
+import datetime
+import decimal
 import fnmatch
+import fractions
+import heapq
 import itertools
+import json
 import math
+import operator
 import os.path
 import shlex
+import statistics
+import struct
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass
@@ -22,7 +32,7 @@ from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Const, Member, Ref, Value, const, only
+from cudalint.machine.values import Const, Member, Ref, Value, const, constant, only
 
 
 def _in_base(text: object, base: int) -> int:
@@ -37,6 +47,11 @@ def _length(thing: Sized) -> int:
     return len(thing)
 
 
+def _from_json(text: str) -> object:
+    """``json.loads``, of what no setting of a project is."""
+    return json.loads(text)
+
+
 def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
     return [(key, list(group)) for key, group in itertools.groupby(items)]
 
@@ -44,13 +59,33 @@ def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
 # None of these costs more than what it is given is long.
 _FUNCTIONS: dict[str, Callable[..., object]] = {
     "ast.literal_eval": ast.literal_eval,
+    "base64.b64decode": base64.b64decode, "base64.b64encode": base64.b64encode,
+    "base64.urlsafe_b64decode": base64.urlsafe_b64decode, "base64.urlsafe_b64encode": base64.urlsafe_b64encode,
+    "binascii.hexlify": binascii.hexlify, "binascii.unhexlify": binascii.unhexlify,
     "bisect.bisect": bisect.bisect, "bisect.bisect_left": bisect.bisect_left,
     "bisect.bisect_right": bisect.bisect_right,
     "builtins.abs": abs, "builtins.all": all, "builtins.any": any, "builtins.ascii": ascii, "builtins.bin": bin,
     "builtins.chr": chr, "builtins.divmod": divmod, "builtins.enumerate": enumerate, "builtins.format": format,
     "builtins.hex": hex, "builtins.int": _in_base, "builtins.len": _length, "builtins.max": max, "builtins.min": min,
     "builtins.oct": oct, "builtins.ord": ord, "builtins.repr": repr, "builtins.reversed": reversed,
+    "builtins.int.from_bytes": int.from_bytes, "builtins.bytes.fromhex": bytes.fromhex,
+    "builtins.float.fromhex": float.fromhex, "builtins.str.maketrans": str.maketrans,
     "builtins.round": round, "builtins.sum": sum, "builtins.zip": zip,
+    "datetime.date": datetime.date, "datetime.datetime": datetime.datetime, "datetime.time": datetime.time,
+    "datetime.timedelta": datetime.timedelta, "datetime.date.fromisoformat": datetime.date.fromisoformat,
+    "datetime.datetime.fromisoformat": datetime.datetime.fromisoformat,
+    "datetime.datetime.strptime": datetime.datetime.strptime,
+    "datetime.datetime.combine": datetime.datetime.combine,
+    "decimal.Decimal": decimal.Decimal, "fractions.Fraction": fractions.Fraction,
+    "heapq.nlargest": heapq.nlargest, "heapq.nsmallest": heapq.nsmallest,
+    "json.dumps": json.dumps, "json.loads": _from_json,
+    "statistics.fmean": statistics.fmean, "statistics.mean": statistics.mean, "statistics.median": statistics.median,
+    "struct.calcsize": struct.calcsize, "struct.pack": struct.pack, "struct.unpack": struct.unpack,
+    **{f"operator.{f.__name__}": f for f in (
+        operator.lt, operator.le, operator.eq, operator.ne, operator.ge, operator.gt, operator.not_, operator.truth,
+        operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.neg,
+        operator.abs, operator.and_, operator.or_, operator.xor, operator.contains, operator.countOf, operator.indexOf,
+    )},
     "fnmatch.fnmatch": fnmatch.fnmatch, "fnmatch.fnmatchcase": fnmatch.fnmatchcase,
     "itertools.accumulate": itertools.accumulate, "itertools.chain": itertools.chain,
     "itertools.combinations": itertools.combinations, "itertools.compress": itertools.compress,
@@ -114,10 +149,10 @@ class _Kept:
 def computed(machine: Machine, call: Call) -> Results | None:
     """What a function, or a method of a constant, gives that Python can compute; None of all others."""
     function = _FUNCTIONS.get(call.path) if call.receiver is None else _method_of(call)
-    if function is None or call.open or (call.receiver is None and not call.args):
+    if function is None or call.open or (call.receiver is None and not call.args and not call.kwargs):
         return None
     try:
-        args = [_as_python(machine, value, call.state, 0) for value in call.args]
+        args = [_argument(machine, call, value) for value in call.args]
         kwargs = {name: _as_python(machine, value, call.state, 0) for name, value in call.kwargs.items()}
         if any(isinstance(value, int) and abs(value) > _WIDEST for value in args if call.receiver is not None):
             return None
@@ -139,13 +174,13 @@ def computed(machine: Machine, call: Call) -> Results | None:
 
 
 # What a function gives as it is; all else is gone through.
-_WHOLE = (int, float, str, bytes, tuple, dict, type(None), _Kept)
+_WHOLE = (int, float, str, bytes, tuple, dict, type(None), _Kept, *operators.COMPUTED)
 
 
 def _method_of(call: Call) -> Callable[..., object] | None:
     """A method of a text or number that is known."""
     match call.receiver:
-        case Const(value=str() | bytes() | int() | float() as held):
+        case Const(value=held) if isinstance(held, (str, bytes, int, float, *operators.COMPUTED)):
             kind, _, name = call.path.rpartition(".")
             is_own = kind == f"builtins.{type(held).__name__}" and not name.startswith("_") and name not in _FILL
             return getattr(held, name, None) if is_own else None
@@ -174,6 +209,30 @@ def _few(found: object, most: int) -> list[object]:
     return rows
 
 
+def _argument(machine: Machine, call: Call, value: Value) -> object:
+    """An argument of a function; of a method, a dict is a table that it looks into."""
+    if call.path == "json.dumps":
+        return _deeply(machine, value, call.state, 0)
+    atom = only(value)
+    found = call.state.get(atom) if isinstance(atom, Ref) and call.receiver is not None else None
+    if not isinstance(found, Dict):
+        return _as_python(machine, value, call.state, 0)
+    held = {key: constant(item) for key, item in found.items.items()}
+    return _Kept(value) if ... in held.values() or not found.exact or found.element else held
+
+
+def _deeply(machine: Machine, value: Value, state: State, depth: int) -> object:
+    """What is written as it is, with all that it holds."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST and not machine.grows_on(atom) else None
+    match found:
+        case Dict(items=items, exact=True, element=()) if all(isinstance(key, str | int | float) for key in items):
+            return {key: _deeply(machine, item, state, depth + 1) for key, item in items.items()}
+        case Sequence(kind="list" | "tuple", items=tuple(parts), open=False) if len(parts) <= _MOST:
+            return [_deeply(machine, part, state, depth + 1) for part in parts]
+    return atom.value if isinstance(atom, Const) and not isinstance(atom.value, Member) else _Kept(value)
+
+
 def _as_python(machine: Machine, value: Value, state: State, depth: int) -> object:
     """An argument as Python has it: constants, tuples, and what is gone through; all else is kept as it is."""
     atom = only(value)
@@ -186,6 +245,8 @@ def _as_python(machine: Machine, value: Value, state: State, depth: int) -> obje
     if isinstance(found, Dict):
         is_plain = found.exact and not found.element and all(isinstance(k, str | int | float) for k in found.items)
         return list(found.items) if is_plain else _Kept(value)
+    if isinstance(found, Sequence) and found.numbers is not None and len(found.numbers) <= _MOST:
+        return list(found.numbers)
     if not isinstance(found, Sequence) or found.kind not in ("list", "tuple") or found.open:
         return _Kept(value)
     if found.items is None or len(found.items) > _MOST:

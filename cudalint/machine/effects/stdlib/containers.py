@@ -9,10 +9,11 @@ from typing import Any
 
 from cudalint.machine import mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Dict, Generator, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, Dict, Generator, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.picking import is_choice
+from cudalint.machine.slices import as_slice
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     FALSE,
@@ -49,6 +50,8 @@ def container(machine: Machine, call: Call) -> Results:
         # Of several arguments the first gives elements, and the others say which of them, or give more.
         is_whole = len(call.args) == 1 or isinstance(most, int)
         exact = _all_of(machine, call.args[0], state) if is_whole else None
+        if exact is not None:
+            _drain(machine, call.args[0], state)
         items = tuple(exact) if exact is not None else tuple(rounds)
         items = sets.distinct(items, state) if kind == "set" else items
         for after, ordered in _sorting(machine, call, rounds, exact, state):
@@ -56,8 +59,25 @@ def container(machine: Machine, call: Call) -> Results:
             if ordered is None and _orders(call.path) and (exact is not None or is_of_constants):
                 ordered = _of_any_order(items)
             made = _of_most(Sequence(kind, items if ordered is None else ordered, (), exact is None), most)
-            results.append((after, (after.new(("container", call.site), made),)))
+            name = NOTHING_LEFT if made.items == () and _has_nothing_left(call.args[0]) else "container"
+            results.append((after, (after.new((name, call.site), made),)))
     return results
+
+
+def _has_nothing_left(value: Value) -> bool:
+    match value:
+        case (Ref(address=((str(made), *_), _, _)),):
+            return made == NOTHING_LEFT
+    return False
+
+
+def _drain(machine: Machine, value: Value, state: State) -> None:
+    """An iterator of which all is taken has nothing left."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    is_taken_of = isinstance(found, Sequence) and found.kind in TAKEN_OF
+    if isinstance(atom, Ref) and isinstance(found, Sequence) and is_taken_of and not machine.grows_on(atom):
+        state.store(atom, replace(found, items=()))
 
 
 def _most(call: Call) -> int | EllipsisType | None:
@@ -258,6 +278,14 @@ def _are_distinct(container: Value, items: list[Value], state: State) -> bool:
     found = state.get(atom) if isinstance(atom, Ref) else None
     is_set = isinstance(found, Sequence) and found.kind == "set"
     return not is_set or len(items) < 2 or sets.keys(items, state) is not None
+
+
+def slice_(machine: Machine, call: Call) -> Results:
+    """``slice(start, stop, step)``: what stands between brackets."""
+    given = [() if value == NONE else value for value in call.args]
+    bounds = [(), *given] if len(given) == 1 else given
+    key = as_slice((*bounds, (), ())[:3], unknown("slice object", call.site))
+    return [(call.state, key)]
 
 
 def set_item(machine: Machine, call: Call) -> Results:

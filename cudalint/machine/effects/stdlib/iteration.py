@@ -11,14 +11,16 @@ from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import ITER, NOTHING_LEFT, TAKEN_OF, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Bound, Const, Ref, Value, const, integer, only, union, unknown
+from cudalint.machine.values import NONE, TRUE, Bound, Const, Ref, Unknown, Value, const, integer, only, union, unknown
 
 MOST_COMBINED = 8
+# What goes round and round in what is known of it.
+_CYCLE = "cycle"
 
 
 def range_(machine: Machine, call: Call) -> Results:
@@ -56,7 +58,9 @@ def _range(state: State, args: list[Value], site: Site) -> Results:
         first = range(start, stop_, step)[:3]
         items = tuple(const(n) for n in first[:2])
         is_open = len(first) > 2
-    return [(state, (state.new(("range", site), Sequence("list", items, (), is_open)),))]
+    whole = None if stop_ is None or None in numbers else range(start, stop_, step)
+    made = Sequence("list", items, (), is_open, numbers=whole)
+    return [(state, (state.new(("range", site), made),))]
 
 
 def enumerate_(machine: Machine, call: Call) -> Results:
@@ -114,6 +118,19 @@ def repeat(machine: Machine, call: Call) -> Results:
     value = call.get("object") or unknown("repeat", call.site)
     made = Sequence("repeat", None, value)
     return [(call.state, (call.state.new(("repeat", call.site), made),))]
+
+
+def cycle(machine: Machine, call: Call) -> Results:
+    """``itertools.cycle(xs)``: its elements, and then these again."""
+    if not call.args:
+        return [(call.state, unknown("cycle", call.site))]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        exact = machine.exact_items(call.args[0], state)
+        items = tuple(rounds if exact is None else exact)
+        made = Sequence(_CYCLE if exact else ITER, items, (), True) if items else Sequence(ITER, ())
+        results.append((state, (state.new(("cycle", call.site), made),)))
+    return results
 
 
 def chain(machine: Machine, call: Call) -> Results:
@@ -197,15 +214,19 @@ def starmap(machine: Machine, call: Call) -> Results:
     function, rows = call.args[:2]
     results: Results = []
     for state, rounds in machine.iterate(rows, call.state, call.frame, call.site):
-        made: Results = [(state, ())]
+        whole = machine.exact_items(rows, state)
+        is_whole = whole is not None and len(whole) == len(rounds)
+        made: list[tuple[State, list[Value]]] = [(state, [])]
         for row in rounds:
             items = machine.exact_items(row, state) or []
             made = [
-                (after, union([before, value]))
+                (after, [*before, value])
                 for current, before in made
                 for after, value in machine.call_value(function, items, {}, current, call.frame, call.site)
             ]
-        results.extend((s, (s.new(("starmap", call.site), Sequence("list", None, value)),)) for s, value in made)
+        for after, values in made:
+            listed = Sequence("list", tuple(values)) if is_whole else Sequence("list", None, union(values))
+            results.append((after, (after.new(("starmap", call.site), listed),)))
     return results
 
 
@@ -214,7 +235,7 @@ def filter_(machine: Machine, call: Call) -> Results:
     if len(call.args) < 2:
         return [(call.state, unknown("filter", call.site))]
     results: Results = []
-    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site):
+    for state, rounds in machine.iterate(call.args[1], call.state, call.frame, call.site, MOST_COMBINED):
         whole = machine.exact_items(call.args[1], state)
         rows = [_Kept(state, (), whole is None or len(whole) != len(rounds))]
         for i, value in enumerate(rounds):
@@ -224,37 +245,47 @@ def filter_(machine: Machine, call: Call) -> Results:
         for row in rows:
             known = bool(row.items) or not row.is_open
             made = Sequence("list", row.items, (), row.is_open) if known else Sequence("list", None)
-            results.append((row.state, (row.state.new(("filter", call.site), made),)))
+            is_sifted = bool(rounds) and not row.items and not row.is_open
+            name = NOTHING_LEFT if is_sifted else "filter"
+            results.append((row.state, (row.state.new((name, call.site), made),)))
     return machine.joined_results(results)
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """A path with the elements that are kept on it; ``is_open``: perhaps others, too."""
+    """A path with the elements that are kept on it; ``is_open``: perhaps others, too; ``is_over``: none is asked."""
 
     state: State
     items: tuple[Value, ...]
     is_open: bool
+    is_over: bool = False
 
 
 def _filtered(machine: Machine, call: Call, value: Value, before: _Kept) -> Iterator[_Kept]:
     """The paths on which one more element was asked."""
     name = call.path.rpartition(".")[2]
+    if before.is_over:
+        yield before if name == _WHILE else replace(before, items=(*before.items, value))
+        return
     asked: Results = [(before.state, value)]
     if call.args[0] != NONE:
         asked = machine.call_value(call.args[0], [value], {}, before.state, call.frame, call.site)
     for after, answer in machine.judged(asked, call.frame, call.site):
         truth, _ = machine.truth(answer, after)
-        if truth is None or name not in _SIEVES:
+        is_over = name in _UNTIL and truth is False
+        if truth is None:
             yield _Kept(after, (*before.items, value), True)
         elif truth is _SIEVES[name]:
-            yield replace(before, state=after, items=(*before.items, value))
+            yield replace(before, state=after, items=(*before.items, value), is_over=is_over)
         else:
-            yield replace(before, state=after)
+            yield replace(before, state=after, is_over=is_over)
 
 
-# What is kept by functions that ask each element by itself: those that are true, or those that are not.
-_SIEVES = {"filter": True, "filterfalse": False}
+# What is kept by functions that ask the elements: those that are true, or those that are not.
+_WHILE = "takewhile"
+_SIEVES = {"filter": True, "filterfalse": False, _WHILE: True, "dropwhile": False}
+# Those that ask until one is not true: all after that are kept, or none is.
+_UNTIL = frozenset({_WHILE, "dropwhile"})
 
 
 def reduce(machine: Machine, call: Call) -> Results:
@@ -375,7 +406,7 @@ def next_(machine: Machine, call: Call) -> Results:
             continue
         results.append((state, rounds[0] if rounds else unknown("next", call.site)))
         if isinstance(atom, Ref):
-            _advance(atom, state)
+            _advance(machine, atom, state)
     return results
 
 
@@ -392,12 +423,22 @@ def _stepped(machine: Machine, ref: Ref, generator: Generator, call: Call) -> Re
     return [*given, *((state, call.args[1]) for state in ended)]
 
 
-def _advance(ref: Ref, state: State) -> None:
+def _advance(machine: Machine, ref: Ref, state: State) -> None:
     """What was taken of an iterator is gone; what it gives after all that is known of it is any of its kind."""
     found = state.get(ref)
-    if not isinstance(found, Sequence) or found.kind != "iterator" or not found.items or not found.open:
+    if not isinstance(found, Sequence) or found.kind not in {*TAKEN_OF, _CYCLE} or not found.items:
         return
-    rest = found.items[1:]
+    first, *more = found.items
+    rest = tuple(more)
+    if found.kind == _CYCLE and not machine.grows_on(ref):
+        state.store(ref, replace(found, items=(*rest, first)))
+        return
+    if not found.open and not machine.grows_on(ref):
+        state.store(ref, replace(found, items=rest))
+        return
+    if found.kind == _CYCLE:
+        state.store(ref, Sequence(ITER, None, union(found.items)))
+        return
     state.store(ref, replace(found, items=rest or None, element=union([*found.items, found.element])))
 
 
@@ -413,16 +454,20 @@ def drawn(machine: Machine, call: Call) -> Results:
     return results
 
 
+# Of these ``iter`` makes something that remembers what was taken of it.
+_WITHOUT_PLACE = frozenset({"list", "tuple", "set"})
+
+
 def iter_(machine: Machine, call: Call) -> Results:
     """``iter(x)``: consumed by ``next``; a loader starts its workers here."""
     if not call.args:
         return [(call.state, unknown("iter", call.site))]
     if len(call.args) == 2:
-        # Called until it gives the second value.
-        called = machine.call_value(call.args[0], [], {}, call.state, call.frame, call.site)
-        return [(s, (s.new(("iter", call.site), Sequence("list", None, value)),)) for s, value in called]
+        return _called_until(machine, call, call.args[0], call.args[1])
     atom = only(call.args[0])
     found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Sequence) and found.kind in _WITHOUT_PLACE and found.items is not None and not found.open:
+        return [(call.state, (call.state.new(("iter", call.site), Sequence(ITER, found.items)),))]
     if not isinstance(found, LibraryObject):
         return [(call.state, call.args[0])]
     results: Results = []
@@ -430,6 +475,30 @@ def iter_(machine: Machine, call: Call) -> Results:
         made = Sequence("list", tuple(rounds), (), True)
         results.append((state, (state.new(("iter", call.site), made),)))
     return results
+
+
+def _called_until(machine: Machine, call: Call, function: Value, last: Value) -> Results:
+    """``iter(f, last)``: called again and again until it gives the last value; what comes of two calls is seen."""
+    results: Results = []
+    for state, first in machine.call_value(function, [], {}, call.state, call.frame, call.site):
+        if _is_last(first, last):
+            results.append((state, _listed(state, call, Sequence("list", ()))))
+        elif any(isinstance(atom, Unknown) for atom in first):
+            results.append((state, _listed(state, call, Sequence("list", None, first))))
+        else:
+            for after, second in machine.call_value(function, [], {}, state, call.frame, call.site):
+                ends = _is_last(second, last)
+                items = Sequence("list", (first,) if ends else (first, second), (), not ends)
+                results.append((after, _listed(after, call, items)))
+    return results
+
+
+def _is_last(value: Value, last: Value) -> bool:
+    return operators.compare("==", value, last, ("last",)) == TRUE
+
+
+def _listed(state: State, call: Call, items: Sequence) -> Value:
+    return (state.new(("iter", call.site), items),)
 
 
 def generator_enter(machine: Machine, call: Call) -> Results:

@@ -80,7 +80,9 @@ def named_tuple(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("namedtuple", call.site))]
     scope = call.state.new(("class", call.site), Scope({}, None, call.frame.module, "class"))
     base: Value = (Lib("typing.NamedTuple"),)
-    fields = tuple((name, None) for name in names)
+    given = machine.exact_items(call.kwargs.get("defaults", ()), call.state) or []
+    defaults: list[Value | None] = [None] * (len(names) - len(given))
+    fields = tuple(zip(names, [*defaults, *given][-len(names) :], strict=False)) if names else ()
     made = Class(title, title, call.frame.module, (base,), scope, call.site, fields, True)
     return [(call.state, (call.state.new(("classobj", call.site), made),))]
 

@@ -56,12 +56,14 @@ def _is_buffer(call: Call) -> bool:
 
 def load(machine: Machine, call: Call) -> Results:
     """``torch.load(file, map_location)``: where ``map_location`` says; without it where the data was when saved."""
-    place = _file(call.get("f") or ())
+    places = [_file((atom,)) for atom in call.get("f") or ()]
+    place = places[0] if len(places) == 1 else None
     told = call.get("map_location") or NONE
     if told != NONE:
         device = next((d for d in operators.device_of(told) if d.is_gpu), None)
     else:
-        device = _saved_from(machine, call.state, place) or _saved_in(call)
+        sources = [_saved_from(machine, call.state, each) for each in places]
+        device = (sources[0] if sources and all(sources) else None) or _saved_in(call)
     if device is None:
         if told == NONE and place is not None:
             _may_have_been_saved(machine, call, place)
@@ -207,7 +209,8 @@ def _series(place: Const | Unknown) -> Unknown | None:
         folders.extend(piece for piece in (*pieces[:at], folder) if piece)
         pieces = [rest, *pieces[at + 1 :]]
     name = _NUMBERS.sub(_ANY, "".join(piece if isinstance(piece, str) else _ANY for piece in pieces))
-    return Unknown(("series", *folders, name)) if name[:1].isalpha() and _ANY in name else None
+    is_number = bool(folders) and all(isinstance(piece, str) for piece in pieces)
+    return Unknown(("series", *folders, name)) if (is_number or name[:1].isalpha()) and _ANY in name else None
 
 
 def _parts(place: Const | Unknown) -> list[Hashable]:
