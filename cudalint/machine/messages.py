@@ -6,7 +6,7 @@ an entry in which a process takes something is run twice, and the second time it
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -111,6 +111,11 @@ class Messages:
         said[part] = facts if known is None else tuple(fact for fact in known if fact in facts)
         if isinstance(part, Blank) or len(said) > _MOST_NOTED:
             self.vague.add(channel)
+
+    def homes(self, channel: Channel) -> list[str]:
+        """The modules of what comes out of a channel under a name."""
+        parts = [message.part for message in self.foretold.get(channel, ())]
+        return sorted({named.module for part in parts for named in _named_in(part)})
 
     def take(self, channel: Channel, state: State, sym: tuple[Hashable, ...], site: Site) -> list[tuple[State, Value]]:
         """What comes out of a channel at ``site``, each on a path of its own; empty where that is not known."""
@@ -257,6 +262,17 @@ def _unpacked(part: Part, state: State, sym: tuple[Hashable, ...], site: Site) -
     if part.kind == "dict":
         return (state.new(key, Dict(dict(zip(part.keys, inner, strict=True)))),)
     return (state.new(key, Sequence(part.kind, tuple(inner))),)
+
+
+def _named_in(part: Part) -> Iterator[Named]:
+    match part:
+        case Named():
+            yield part
+        case Packed(parts=parts, cls=cls):
+            if cls is not None:
+                yield cls
+            for one in (one for inner in parts for one in inner):
+                yield from _named_in(one)
 
 
 def _found(named: Named, state: State) -> Value | None:

@@ -134,7 +134,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "module.at-path", "module.of-spec", "module.run", "module.enter",
+        "module.at-path", "module.of-spec", "module.run", "module.run-program", "module.enter",
         "config.composed", "config.configured", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.mapping",
         "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
@@ -154,7 +154,7 @@ DOES = frozenset(
         "celery.worker", "cluster", "collective", "collective.batch",
         "collective.object", "command.add", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
-        "command.given", "command.run", "command.option",
+        "command.given", "command.invoke", "command.run", "command.option",
         "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",
         "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
         "config.item", "config.merge", "config.overlay", "config.structured", "consume", "container", "control", "copy",
@@ -223,7 +223,8 @@ DOES = frozenset(
         "thread", "thread.call", "thread.cancel", "thread.start", "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
         "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
-        "type", "type.call", "unknown-map", "vars", "visible", "version", "wait", "workers", "wrapped", "wraps", "zip",
+        "type", "type.call", "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
+        "wrapped", "wraps", "zip",
     }
 )  # fmt: skip
 _PICKLERS = frozenset({"names", "locals", "globals"})

@@ -10,6 +10,7 @@ from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -83,6 +84,23 @@ def run(machine: Machine, call: Call) -> Results:
     for after, _ in results:
         after.store(_WORDS, Sequence("list", None))
     return results
+
+
+def invoke(machine: Machine, call: Call) -> Results:
+    """``CliRunner().invoke(main, ["--device", "cpu"])``: a command runs here; the runner tells how it ended."""
+    function, words = call.get("cli"), call.get("args")
+    if function is None:
+        return [(call.state, unknown("invoked", call.site))]
+    raised = len(call.frame.raises)
+    kwargs = {} if words is None else {"args": words}
+    results = machine.call_value(function, [], kwargs, call.state, call.frame, call.site)
+    states = [after for after, _ in results]
+    for after, ended in call.frame.raises[raised:]:
+        if ended.outcome is not None:
+            machine.emit(ended.outcome)
+        states.append(after)
+    del call.frame.raises[raised:]
+    return [(after, unknown("invoked", call.site)) for after in merge(states)]
 
 
 def _say(machine: Machine, state: State, words: Value) -> None:

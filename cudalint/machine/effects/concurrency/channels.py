@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.concurrency import managers, parts
+from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
 from cudalint.machine.effects.stdlib import line_ups
 from cudalint.machine.frame import Call, Frame, Results
@@ -37,7 +38,7 @@ from cudalint.machine.values import (
     unknown,
 )
 
-_QUEUE = "multiprocessing.Queue"
+_QUEUE, _VALUE = "multiprocessing.Queue", "multiprocessing.Value"
 # The field of one end of a pipe that says which of the two it is.
 _END = "<channel>"
 
@@ -59,9 +60,36 @@ def lock(machine: Machine, call: Call) -> Results:
         "<context>": context or NONE,
         "element": unknown(questions.RECEIVED, call.site),
     }
-    machine.messages.any_made |= kind == _QUEUE
+    machine.messages.any_made |= kind in (_QUEUE, _VALUE)
     origin = machine.chain(state, call.site, f"{call.label} belongs to the {'/'.join(strings(names))} context")
-    return [(state, (state.new(("lock", call.site), LibraryObject(kind, fields, call.site, origin)),))]
+    made = LibraryObject(kind, fields, call.site, origin)
+    if kind == _VALUE:
+        machine.says(_shared(made), call.args[1] if len(call.args) > 1 else const(0), state, call.site)
+    return [(state, (state.new(("lock", call.site), made),))]
+
+
+def _shared(obj: LibraryObject) -> Channel:
+    """What processes set a shared value to, whichever of them reads it."""
+    return (obj.site, "value")
+
+
+def set_value(machine: Machine, call: Call) -> Results:
+    """``v.value = x``."""
+    obj = library_object(call)
+    name, given = constant(call.args[0]), call.args[1]
+    if obj is not None and isinstance(call.receiver, Ref) and isinstance(name, str):
+        if name == "value":
+            machine.says(_shared(obj), given, call.state, call.site)
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, name: given}))
+    return [(call.state, NONE)]
+
+
+def get_value(machine: Machine, call: Call) -> Results:
+    """``v.value``, where this process has not set it: what it began with, or another process set it to."""
+    obj = library_object(call)
+    sym = ("attribute", call.site, call.receiver, "value")
+    taken = [] if obj is None else received(machine, call, _shared(obj), sym)
+    return taken or [(call.state, unknown(*sym))]
 
 
 def pipe(machine: Machine, call: Call) -> Results:
@@ -102,9 +130,9 @@ def put(machine: Machine, call: Call) -> Results:
     process = state.process
     if process.dead:
         return [(state, NONE)]
-    received = next((c for c in found if c.is_received), None)
-    if received is not None:
-        machine.emit(_sent_on(machine, call, received.origin))
+    sent_before = next((c for c in found if c.is_received), None)
+    if sent_before is not None:
+        machine.emit(_sent_on(machine, call, sent_before.origin))
         return [(state, NONE)]
     shared = [c for c in found if c.is_shared]
     if shared:
@@ -138,7 +166,8 @@ def given_away(machine: Machine, values: Iterable[Value], state: State) -> None:
         elif found.type == managers.PROXY:
             machine.messages.vague.add(managers.channel(found))
         elif "<lock>" in found.fields or _END in found.fields:
-            machine.messages.vague |= {_channel(found, from_outside=outside) for outside in (True, False)}
+            ends = {_channel(found, from_outside=outside) for outside in (True, False)}
+            machine.messages.vague |= {*ends, _shared(found)}
 
 
 # -- what is received, and sent on -----------------------------------------------------------------------------------
@@ -385,7 +414,7 @@ def wait(machine: Machine, call: Call) -> Results:
     # What was said before tells nothing of what is said now.
     state.facts = questions.without(state.facts, told)
     if source is not None and call.path.endswith(_TAKING):
-        taken = machine.messages.take(_channel(source, from_outside=True), state, told, call.site)
+        taken = received(machine, call, _channel(source, from_outside=True), told)
         if taken:
             return taken
     known = () if source is None else source.fields.get(_TOLD, ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import questions
+from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
@@ -224,7 +225,7 @@ def _taken(machine: Machine, call: Call, proxy: LibraryObject) -> Results:
     if _is_queue(proxy) and call.path.endswith(".get") and not call.state.process.dead:
         told = (questions.RECEIVED, call.site, call.state.process.identity, proxy.site)
         call.state.facts = questions.without(call.state.facts, told)
-        if taken := machine.messages.take(channel(proxy), call.state, told, call.site):
+        if taken := received(machine, call, channel(proxy), told):
             return taken
     if _is_queue(proxy) and not stored and not call.state.process.dead:
         # It waits for what another process stores, which is refused as well.

@@ -179,6 +179,31 @@ def run_at_path(machine: Machine, call: Call) -> Results:
     return machine.load_one(home, call.state, call.frame, call.site)
 
 
+def run_program(machine: Machine, call: Call) -> Results:
+    """``runpy.run_path(path, run_name=)``, ``runpy.run_module(name)``: a file runs in this process, under that name."""
+    if call.path.endswith("run_path"):
+        place = paths.located(call.get("path_name") or ())
+        home = None if place is None else machine.program.module_at(place.module, machine.main, place.parts)
+    else:
+        name = constant(call.get("mod_name") or ())
+        home = machine.program.resolve(machine.main, name, 0) if isinstance(name, str) else None
+    module = None if home is None else machine.program.module(home)
+    if home is None or module is None:
+        return plain.unmodelled(machine, call)
+    told = constant(call.get("run_name") or ())
+    states = machine.run_module(module, told if isinstance(told, str) else home, call.state, call.frame)
+    return [(after, _names_of(home, after, call)) for after in states]
+
+
+def _names_of(home: str, state: State, call: Call) -> Value:
+    """What a program that ran has defined, by its names."""
+    found = state.get(Ref(("module", home)))
+    defined: dict[Hashable, Value] = {}
+    if isinstance(found, Scope):
+        defined.update(found.variables)
+    return (state.new(("names", call.site), Dict(defined)),)
+
+
 def enter(machine: Machine, call: Call) -> Results:
     """``sys.modules[name] = module``: what is pickled of it is found under that name in this process from now on."""
     for value in call.args:

@@ -9,6 +9,7 @@ from typing import Any
 
 from cudalint.machine import operators, sets
 from cudalint.machine.effects.concurrency import threads
+from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
@@ -108,7 +109,7 @@ def get(machine: Machine, call: Call) -> Results:
     elif not held and call.frame.tries:
         machine.fail(call.state.clone(), call.frame, _EMPTY)
     sym = ("queue", call.site, call.receiver)
-    taken_later = [] if held or obj is None else machine.messages.take(channel(obj), call.state, sym, call.site)
+    taken_later = [] if held or obj is None else received(machine, call, channel(obj), sym)
     return taken_later or [(call.state, held or unknown(*sym))]
 
 

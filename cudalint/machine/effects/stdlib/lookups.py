@@ -82,12 +82,13 @@ def methods_in_part(machine: Machine, owner: Value, name: Value, state: State) -
     if spelled is None:
         return []
     first, last = spelled
-    known = dict.fromkeys(n for n in _functions(machine, owner, state) if n.startswith(first) and n.endswith(last))
+    known = dict.fromkeys(n for n in functions_of(machine, owner, state) if n.startswith(first) and n.endswith(last))
     found = [n for n in known if len(n) > len(first) + len(last)]
     return found if len(found) <= MOST_NAMED else []
 
 
-def _functions(machine: Machine, owner: Value, state: State) -> Iterator[str]:
+def functions_of(machine: Machine, owner: Value, state: State) -> Iterator[str]:
+    """The names of the functions that an object of the program, its class or a module has."""
     atom = only(owner)
     found = state.get(atom) if isinstance(atom, Ref) else None
     cls = atom if isinstance(found, Class) else found.cls if isinstance(found, Instance) else None
@@ -337,7 +338,7 @@ def one_of(machine: Machine, call: Call, component: Value, state: State) -> Resu
     if isinstance(found, Dict):
         functions = list(found.items.values())
     else:
-        names = [name for name in _functions(machine, component, state) if not name.startswith("_")]
+        names = [name for name in functions_of(machine, component, state) if not name.startswith("_")]
         got = [machine.attribute(component, name, state, call.frame, call.site) for name in dict.fromkeys(names)]
         functions = [one[0][1] for one in got if len(one) == 1]
     results: Results = [(state.clone(), NONE)]
@@ -354,7 +355,7 @@ def command_loop(machine: Machine, call: Call) -> Results:
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, Instance):
         return [(call.state, NONE)]
-    names = [name for name in dict.fromkeys(_functions(machine, (ref,), call.state)) if name.startswith("do_")]
+    names = [name for name in dict.fromkeys(functions_of(machine, (ref,), call.state)) if name.startswith("do_")]
     states = [call.state]
     for _ in range(_ROUNDS):
         after = [one for state in states for name in names for one in _asked(machine, call, ref, name, state)]
