@@ -325,19 +325,19 @@ def helper():
 
 @pytest.mark.parametrize("name", FORKED)
 def test_pytest_forks_for_each_test_where_its_settings_say_so(tmp_path: Path, name: str) -> None:
-    assert tested(tmp_path, LOADS) == []
+    assert under_pytest(tmp_path, LOADS) == []
     (tmp_path / name).write_text(FORKED[name], encoding="utf-8")
-    assert tested(tmp_path, LOADS) == [("CUD104", "error", 7)]
-    assert tested(tmp_path, "") == []
+    assert under_pytest(tmp_path, LOADS) == [("CUD104", "error", 7)]
+    assert under_pytest(tmp_path, "") == []
 
 
 def test_pytest_that_is_told_otherwise_first(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n", encoding="utf-8")
     (tmp_path / "setup.cfg").write_text(FORKED["setup.cfg"], encoding="utf-8")
-    assert tested(tmp_path, LOADS) == []
+    assert under_pytest(tmp_path, LOADS) == []
 
 
-def tested(folder: Path, top: str) -> list[tuple[str, str, int]]:
+def under_pytest(folder: Path, top: str) -> list[tuple[str, str, int]]:
     text = TESTS.format(top=top)
     found = analyse([SourceFile(f"{folder}/test_sums.py", text, text.encode())], Options(), root=str(folder)).findings
     return [(f.code, f.severity.value, f.span.start.row) for f in found]
