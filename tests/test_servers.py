@@ -301,3 +301,43 @@ def test_what_seldon_is_not_told_to_serve(tmp_path: Path) -> None:
 def served_by_seldon(folder: Path, text: str) -> list[tuple[str, str, int]]:
     found = analyse([SourceFile(f"{folder}/Model.py", text, text.encode())], Options(), root=str(folder)).findings
     return [(f.code, f.severity.value, f.span.start.row) for f in found]
+
+
+FORKED = {
+    "pyproject.toml": '[tool.pytest.ini_options]\naddopts = "-ra --forked"\n',
+    "pytest.ini": "[pytest]\naddopts =\n    -ra\n    --forked\n",
+    "setup.cfg": "[tool:pytest]\naddopts = --boxed -q\n",
+}
+TESTS = """
+import torch
+
+{top}
+
+
+def test_sum():
+    assert torch.ones(2, device="cuda").sum() == 2
+
+
+def helper():
+    torch.zeros(1).cuda()
+"""
+
+
+@pytest.mark.parametrize("name", FORKED)
+def test_pytest_forks_for_each_test_where_its_settings_say_so(tmp_path: Path, name: str) -> None:
+    assert under_pytest(tmp_path, LOADS) == []
+    (tmp_path / name).write_text(FORKED[name], encoding="utf-8")
+    assert under_pytest(tmp_path, LOADS) == [("CUD104", "error", 7)]
+    assert under_pytest(tmp_path, "") == []
+
+
+def test_pytest_that_is_told_otherwise_first(tmp_path: Path) -> None:
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n", encoding="utf-8")
+    (tmp_path / "setup.cfg").write_text(FORKED["setup.cfg"], encoding="utf-8")
+    assert under_pytest(tmp_path, LOADS) == []
+
+
+def under_pytest(folder: Path, top: str) -> list[tuple[str, str, int]]:
+    text = TESTS.format(top=top)
+    found = analyse([SourceFile(f"{folder}/test_sums.py", text, text.encode())], Options(), root=str(folder)).findings
+    return [(f.code, f.severity.value, f.span.start.row) for f in found]

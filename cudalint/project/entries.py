@@ -12,6 +12,7 @@ from cudalint.project.derived import derived_in
 from cudalint.project.distance import lies_far, names_gpu, starting
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.program import FileProgram
+from cudalint.project.pytest_files import is_test_module
 
 # What hands work to a pool that another module may hold, where functions answer requests.
 _HAND_OVER = frozenset({"submit", "run_in_executor", "apply", "apply_async", "map", "map_async", "starmap", "imap"})
@@ -203,12 +204,6 @@ def _aliases(module: ir.Module, names: frozenset[str]) -> frozenset[str]:
             case ir.Assign(targets=targets, value=value) if last_name(value) in names:
                 found.update(target.id for target in targets if isinstance(target, ir.Name))
     return frozenset(found)
-
-
-def is_test_module(path: str) -> bool:
-    """Whether pytest would collect a file."""
-    base = path.replace("\\", "/").rsplit("/", 1)[-1]
-    return base.startswith("test_") or base.endswith("_test.py") or base == "conftest.py"
 
 
 def conftests(files: FileProgram, module: str) -> list[str]:

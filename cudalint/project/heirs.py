@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, last_name
 from cudalint.project.callers import Callers
-from cudalint.project.entries import is_test_module
 from cudalint.project.program import FileProgram
+from cudalint.project.pytest_files import is_test_module
 
 MOST_HEIRS = 2
 _WORD = re.compile(rb"\w+")

@@ -12,8 +12,8 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from cudalint.project.entries import is_test_module
 from cudalint.project.program import FileProgram
+from cudalint.project.pytest_files import is_test_module
 from cudalint.text.words import words
 
 _KEYWORDS = frozenset(word.encode() for word in keyword.kwlist)

@@ -20,7 +20,7 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
-from cudalint.project import deployments
+from cudalint.project import deployments, pytest_files
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
 from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
@@ -780,6 +780,10 @@ def program(
             for module, name, server in deployments.preloaded(root)
             for home, name in _placed(result, [(module, name)])
         )
+        if pytest_files.forks(root):
+            result.preloaded |= {
+                (n, "", pytest_files.FORKS) for n in named if pytest_files.is_test_module(named[n].path)
+            }
     return result
 
 

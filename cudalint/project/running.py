@@ -31,7 +31,6 @@ from cudalint.project.distance import lies_far, starting
 from cudalint.project.entries import (
     FAR_TESTS,
     conftests,
-    is_test_module,
     launching,
     launching_modules,
     may_serve,
@@ -47,6 +46,7 @@ from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
+from cudalint.project.pytest_files import is_test_module
 from cudalint.text.quiet import quietly
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.

@@ -36,6 +36,7 @@ from cudalint.machine.values import (
     Task,
     Unknown,
     Value,
+    rest_of,
 )
 
 # The number of the last address of a place: whatever is made there later takes its room.
@@ -313,6 +314,9 @@ def follows(sym: Hashable) -> bool:
             return follows(inner)
         case (inner, "[]", tuple(key)) if isinstance(inner, tuple):
             return follows(inner) and known(key)
+        case ("slice", *_):
+            # A bound that is left out is empty.
+            return all(isinstance(bound, tuple) and (not bound or known(bound)) for bound in rest_of(sym, 1))
         case ("is", str(), left, Const()):
             return known(left if isinstance(left, tuple) else (left,))
         case (("bin" | "compare" | "aug" | "joined", *_), str(), tuple(left), tuple(right)):

@@ -19,6 +19,9 @@ def served(machine: Machine, state: State, module: str) -> None:
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
     for name, server in sorted(machine.program.preloads(module)):
+        if server == queues.FORKED_TESTS:
+            queues.all_forked(machine, state.clone(), frame, names)
+            continue
         if server == seldon.SERVER:
             seldon.preloaded_from_outside(machine, state.clone(), frame, name)
             continue

@@ -15,6 +15,8 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Value, constant, holds_deferred, only, unknown
 
+FORKED_TESTS = "pytest-forked"
+
 
 def queue_worker(machine: Machine, call: Call) -> Results:
     """``Worker(queues)``, ``huey.create_consumer(worker_type="process")``: an object that will run tasks."""
@@ -117,6 +119,14 @@ def forked_tests(machine: Machine, state: State, frame: Frame) -> None:
     for site, function in list(registered(state, "forked-test")):
         serving = Serving("pytest-forked", site, frame, certain=True)
         fork_workers(machine, state.clone(), serving, (task(function, []),))
+
+
+def all_forked(machine: Machine, state: State, frame: Frame, names: dict[str, Value]) -> None:
+    """The same of all tests of a module, where the settings of pytest say so."""
+    for name, value in names.items():
+        if name.startswith("test") and is_function(value, state):
+            serving = Serving("pytest-forked", _place(value, state, frame), frame, certain=True)
+            fork_workers(machine, state.clone(), serving, (task(value, []),))
 
 
 def _forks(call: Call) -> bool:

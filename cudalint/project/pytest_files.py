@@ -1,0 +1,39 @@
+"""What pytest collects, and whether a project has it run each test in a forked process (pytest-forked)."""
+
+from __future__ import annotations
+
+import os
+import re
+
+from cudalint import disk
+
+# Among servers, what imports a module of tests before it forks a process for each.
+FORKS = "pytest-forked"
+# Where pytest finds its settings: the first of these that has any.
+_SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+_MOST_BYTES = 200_000
+# The options in one row, in rows that are indented below it, or as a list.
+_OPTIONS = re.compile(r"^[ \t]*addopts[ \t]*=[ \t]*(\[[^\]]*\]|.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_FORKED = re.compile(r"--(?:forked|boxed)\b")
+
+
+def is_test_module(path: str) -> bool:
+    """Whether pytest would collect a file."""
+    base = path.replace("\\", "/").rsplit("/", 1)[-1]
+    return base.startswith("test_") or base.endswith("_test.py") or base == "conftest.py"
+
+
+def forks(root: str) -> bool:
+    """Whether the settings of a project say that each test is run in a process of its own, which is forked."""
+    for name in _SETTINGS:
+        options = _OPTIONS.search(_read(os.path.join(root, name)))
+        if options is not None:
+            return _FORKED.search(options[1]) is not None
+    return False
+
+
+def _read(path: str) -> str:
+    try:
+        return disk.read(path, _MOST_BYTES).decode(errors="replace")
+    except disk.Unreadable:
+        return ""
