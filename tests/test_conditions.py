@@ -49,6 +49,15 @@ CASES = {
         "    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",
         "if `--use-gpu` is not given or `--mode` is not cpu",
     ),
+    "one of two things that are no options": (
+        "if len(sys.argv) > 5:\n    torch.cuda.init()\nif 'x' in sys.argv:\n    torch.cuda.init()\nstart()\n",
+        "if `len(sys.argv)` is more than 5 or `sys.argv` contains x",
+    ),
+    "both of two things, whose opposite comes on two paths": (
+        "few, named = len(sys.argv) < 5, 'x' in sys.argv\nif not (few and named):\n    torch.cuda.init()\n"
+        "if not few or not named:\n    start()\n",
+        "if `few` is false or `named` is false",
+    ),
     "two options that the program refuses": (
         "args = parser.parse_args()\n\n\ndef main(gpu, mode):\n    if gpu and mode == 'cpu':\n"
         "        raise ValueError(mode)\n    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",

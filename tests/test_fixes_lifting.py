@@ -81,6 +81,11 @@ LIFTED = {
         f"\ndef work(n):\n    return {ON_GPU}\n\n\ndef main",
         "pool.map(work, [1])",
     ),
+    "a lambda whose process is to do the work": (
+        'process = mp.get_context("spawn").Process(target=lambda: print(torch.ones(2).cuda().sum()))\nprocess.start()',
+        "\ndef work():\n    return print(torch.ones(2).cuda().sum())\n",
+        "Process(target=work)",
+    ),
     "a lambda over two rows": (
         MAPPED.replace("work,", f"lambda n: {ON_GPU}\n        * scale,"),
         f"\ndef work(n, *, scale):\n    return ({ON_GPU}\n",

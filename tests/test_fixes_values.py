@@ -573,6 +573,7 @@ def test_what_a_name_is_made_of_ends_where_it_is_made_of_itself() -> None:
         ("MODEL: object = None", False),
         ("MODEL: object", False),
         ("OTHER: object = 3", False),
+        ("OTHER: object = 3\nMODEL: object = None", False),
     ],
 )
 def test_a_worker_starts_afresh_only_where_its_module_sets_what_it_reads(top: str, is_set: bool) -> None:
@@ -597,9 +598,12 @@ def test_results_that_a_loop_keeps_elsewhere_are_not_moved_where_they_arrive() -
             futures = [pool.submit(work, n) for n in (1, 2)]
             for {target} in futures:
                 print({target}.result().sum())
+            print(futures[0].result().mean())
     """
     assert "print(future.result().cuda().sum())" in rows(fixed(program(worker, main.format(target="future")), "CUD101"))
-    assert "print(held[0].result().sum())" in rows(fixed(program(worker, main.format(target="held[0]")), "CUD101"))
+    kept = rows(fixed(program(worker, main.format(target="held[0]")), "CUD101"))
+    assert "print(held[0].result().sum())" in kept
+    assert "return torch.ones(n)" not in kept
 
 
 def test_questions_in_two_files_are_changed_together() -> None:

@@ -20,6 +20,8 @@ _PLAIN = (
     cst.BaseBinaryOp, cst.Colon,
 )  # fmt: skip
 _CONSTANTS = frozenset({"True", "False", "None"})
+# What runs code where it is computed.
+_WORKING = (cst.Call, cst.Await, cst.BaseComp, cst.NamedExpr)
 
 
 def constant_above_guard(case: Case) -> Iterator[Proposal]:
@@ -73,6 +75,9 @@ def call_itself(case: Case) -> Iterator[Proposal]:
         case _:
             return
     if any(a.star or a.keyword is not None for a in inner.args):
+        return
+    if any(isinstance(node, _WORKING) for part in (inner.func, *inner.args) for node in view.inside(part)):
+        # The new process was to do this.
         return
     arguments = ", ".join(view.source(a.value) for a in inner.args)
     comma = "," if len(inner.args) == 1 else ""

@@ -107,7 +107,7 @@ def _sets(view: View, statement: cst.CSTNode, name: str) -> bool:
         match small:
             case cst.Assign(targets=targets, value=value) if any(dotted(t.target) == name for t in targets):
                 return not _is_empty(value)
-            case cst.AnnAssign(target=cst.Name(value=target), value=value) if target == name and value is not None:
+            case cst.AnnAssign(target=target, value=cst.BaseExpression() as value) if dotted(target) == name:
                 return not _is_empty(value)
     compound = isinstance(statement, cst.If | cst.Try | cst.With | cst.For) and not layout.is_guard(view, statement)
     return compound and name in view.source(statement)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
@@ -32,11 +32,12 @@ _CASTS = frozenset({"int", "float", "str", "bool"})
 class Assumption:
     """What is assumed of something: ``if <subject> <holds>``.
 
-    ``subject`` are words, or the place of an expression that stands for itself.
+    ``subject`` are words, or the place of an expression that stands for itself. ``instead``: that is so, or this.
     """
 
     subject: str | Site
     holds: str
+    instead: Assumption | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +108,17 @@ def _said(
     return _written(place, told, answer)
 
 
-def alternatives(choices: Iterable[questions.Either], modelled: Container[str]) -> Iterator[Assumption]:
+def alternatives(
+    choices: Iterable[questions.Either], places: Mapping[Hashable, Asking], modelled: Container[str]
+) -> Iterator[Assumption]:
     """What is assumed where one of two things is so, and both have a name: ``--dry`` is not given, or ``--jobs`` 1.
 
     Others cannot be said in a few words.
     """
     for choice in choices:
-        one, other = (assumptions((fact,), (), {}, modelled) for fact in (choice.one, choice.other))
+        one, other = (assumptions((fact,), (), places, modelled) for fact in (choice.one, choice.other))
         if len(one) == len(other) == 1:
-            yield Assumption(str(one[0].subject), f"{one[0].holds} or {other[0].subject} {other[0].holds}")
+            yield replace(one[0], instead=other[0])
 
 
 def _compared_at(subject: Hashable, told: questions.Asked, places: Mapping[Hashable, Asking]) -> Asking | None:

@@ -152,6 +152,10 @@ def lineage(cls: Ref, state: State) -> tuple[Class, ...]:
     return tuple(entry for entry in Orders(str).of(cls, state) if isinstance(entry, Class))
 
 
+# What makes a protocol one that objects can be asked for.
+RUNTIME = "runtime_checkable"
+
+
 def is_protocol(cls: Class) -> bool:
     """Whether a class is a protocol itself: those that derive from one are not, unless they say so."""
     return any(_path_of(base) in _PROTOCOL for bases in cls.bases for base in bases)

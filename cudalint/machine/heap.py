@@ -74,8 +74,9 @@ class Class:
     """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one.
 
     ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
-    ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was. ``given_gpus``: a
-    scheduler makes them in processes that see the GPUs alone which it gave each of them.
+    ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was, and of a protocol that
+    objects can be asked for it. ``given_gpus``: a scheduler makes them in processes that see the GPUs alone which it
+    gave each of them.
     """
 
     name: str

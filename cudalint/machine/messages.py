@@ -72,12 +72,13 @@ Foretold: TypeAlias = Mapping[Channel, tuple[Message, ...]]
 class Messages:
     """What an entry puts into its channels and takes from them; ``foretold`` is what an earlier run of it put there.
 
-    ``vague`` are the channels through which something goes that is not known; ``asked`` those that something is taken
-    from.
+    ``any_may_say``: what nobody knows may call a function that puts something somewhere. ``vague`` are the channels
+    through which something goes that is not known; ``asked`` those that something is taken from.
     """
 
     foretold: Foretold = field(default_factory=dict)
     any_made: bool = False
+    any_may_say: bool = False
     said: dict[Channel, dict[Part, tuple[questions.Fact, ...]]] = field(default_factory=dict)
     # What has been put there so far at one place in rounds of a loop that stand for more.
     _again: dict[tuple[Channel, Site], Part] = field(default_factory=dict)
@@ -87,7 +88,7 @@ class Messages:
     def for_run(self, foretold: Foretold) -> Messages:
         """The same, for an entry that goes on from there."""
         said = {channel: {**found} for channel, found in self.said.items()}
-        return Messages(foretold, self.any_made, said, {**self._again}, {*self.vague}, {*self.asked})
+        return Messages(foretold, self.any_made, self.any_may_say, said, {**self._again}, {*self.vague}, {*self.asked})
 
     def say(self, channel: Channel, value: Value, state: State, again: Site | None) -> None:
         """Something is put into a channel; ``again`` is where, if that is done in more rounds of a loop than are run.
@@ -133,9 +134,12 @@ class Messages:
     @property
     def settled(self) -> Foretold:
         """What goes through the channels that something was taken from, of which all is known that is put there."""
-        known = sorted((self.asked - self.vague) & self.said.keys(), key=repr)
+        known = sorted((channel for channel in self.said if self._is_known(channel)), key=repr)
         given = {channel: _readable(self.said[channel]) for channel in known}
         return {channel: messages for channel, messages in given.items() if 0 < len(messages) <= MOST_MESSAGES}
+
+    def _is_known(self, channel: Channel) -> bool:
+        return channel in self.asked and channel not in self.vague and not self.any_may_say
 
     def agrees(self, foretold: Foretold) -> bool:
         """Whether nothing else was put into these channels."""

@@ -411,8 +411,8 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
     Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
     """
     known = [choice for choice in (*choices(mine), *choices(theirs)) if _follows_from(choice, mine, theirs)]
-    left = [fact for fact in mine if fact not in theirs and is_of_the_run(fact[0])]
-    right = [fact for fact in theirs if fact not in mine and is_of_the_run(fact[0])] if left else []
+    left = [fact for fact in mine if fact not in theirs]
+    right = [fact for fact in theirs if fact not in mine] if left else []
     if len(left) * len(right) <= MOST_CHOICES:
         pairs = ((one, other) for one in left for other in right if one[0] != other[0])
         known.extend(Either(one, other) for one, other in pairs if not _tell_which(one, other))

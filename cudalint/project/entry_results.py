@@ -211,7 +211,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.outlived,
         outcome.chosen,
         outcome.benign,
-        [[_subject_row(found.subject), found.holds] for found in outcome.assumptions],
+        [_assumption_row(found) for found in outcome.assumptions],
     ]
 
 
@@ -242,8 +242,21 @@ def _outcome(row: list[Any]) -> Outcome:
         outlived=outlived,
         chosen=chosen,
         benign=benign,
-        assumptions=tuple(Assumption(_subject(subject), holds) for subject, holds in assumptions),
+        assumptions=tuple(map(_assumption, assumptions)),
     )
+
+
+def _assumption_row(found: Assumption) -> list[Any]:
+    return [
+        _subject_row(found.subject),
+        found.holds,
+        *([] if found.instead is None else [_assumption_row(found.instead)]),
+    ]
+
+
+def _assumption(row: list[Any]) -> Assumption:
+    subject, holds = row[:2]
+    return Assumption(_subject(subject), holds, _assumption(row[2]) if row[2:] else None)
 
 
 def _subject_row(subject: str | Site) -> str | list[Any] | None:

@@ -109,6 +109,10 @@ def _way(files: FileProgram, outcome: Outcome, way: Way, places: Mapping[Site, S
 
 
 def _assumption(files: FileProgram, outcome: Outcome, found: Assumption, places: Mapping[Site, Span]) -> str | None:
+    if found.instead is not None:
+        both = (_assumption(files, outcome, one, places) for one in (replace(found, instead=None), found.instead))
+        said = [words for words in both if words is not None]
+        return " or ".join(said) if len(said) == 2 else None
     if isinstance(found.subject, str):
         return f"{found.subject} {found.holds}"
     span = places.get(found.subject)
@@ -226,7 +230,9 @@ def _sites(judged: _Judged) -> Iterator[Site]:
     for segment in (outcome.cause, outcome.launch, outcome.effect):
         yield from (step.site for step in _shown(segment))
     assumed = chain.from_iterable(way[:MOST_ASSUMPTIONS] for way in judged.ways[:MOST_WAYS])
-    yield from (found.subject for found in assumed if isinstance(found.subject, Site))
+    for found in assumed:
+        each = (found,) if found.instead is None else (found, found.instead)
+        yield from (one.subject for one in each if isinstance(one.subject, Site))
 
 
 def places_of(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:

@@ -56,9 +56,6 @@ Entry: TypeAlias = tuple[str, str]
 # Starting a process costs as much as that many steps and nodes: a run that needs fewer is not shared with others.
 MOST_ALONE = 15_000
 
-# By methods of these names something is put into a channel.
-_SENDING = frozenset({"put", "put_nowait", "send"})
-
 _Given = ParamSpec("_Given")
 _T = TypeVar("_T")
 
@@ -605,22 +602,15 @@ class Runner:
         first = make()
         run(first)
         # A proof follows where a value was received, and need not know which it is.
-        foretold = {} if first.record.cut or self.proves else first.messages.settled
-        if not foretold or self._may_say_more(first):
+        record = first.record
+        # Servers and command lines call what is not called here, which may send more.
+        is_open = record.cut or record.serves or record.commands
+        foretold = {} if is_open or self.proves else first.messages.settled
+        if not foretold:
             return first
         second = make(foretold=foretold)
         run(second)
         return first if second.record.cut or not second.messages.agrees(foretold) else second
-
-    def _may_say_more(self, machine: Machine) -> bool:
-        """Whether a function puts something into a channel that did not run here: others may call it."""
-        entered = {(site.module, site.ordinal) for site in machine.record.entered}
-        modules = filter(None, map(self.files.module, sorted({machine.main} | {module for module, _ in entered})))
-        return any(
-            (module.name, function.ordinal) not in entered and function.mentions(_SENDING)
-            for module in modules
-            for function in functions(module.body)
-        )
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []

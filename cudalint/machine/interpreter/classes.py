@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import enums, exceptions, mappings, operators, signatures
-from cudalint.machine.classes import Order, behind, is_class, is_protocol
+from cudalint.machine import enums, exceptions, mappings, operators, sets, signatures
+from cudalint.machine.classes import RUNTIME, Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -28,7 +28,7 @@ _BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__",
 _METACLASS = "metaclass"
 # That it was ``dataclasses.dataclass`` that made a class, and that its fields are given by their names.
 _STANDARD, _RECORD, _BY_NAME = Lib("dataclasses.dataclass"), "dataclass", "kw_only"
-_OF_FIELDS = "field"
+_OF_FIELDS, _APART = "field", "apart "
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
 
@@ -58,6 +58,7 @@ class Classes(Core):
             meta = self._metaclass(node, last, frame)
             made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, (), is_dataclass, meta=meta)
             told = self._told_dataclass(node, last, frame)
+            told |= {word for word in map(spelled, node.decorators) if word == RUNTIME}
             made = replace(made, asks_first=_asks_first(made, last), told=told)
             if is_dataclass or is_protocol(made):
                 made = replace(made, fields=tuple(self._fields(node.body, scope, last, is_dataclass)))
@@ -102,24 +103,38 @@ class Classes(Core):
         given = decorator.args if isinstance(decorator, ir.Call) else ()
         told = {arg.keyword for arg in given if isinstance(arg.value, ir.Const) and arg.value.value is True}
         told |= {f"not {arg.keyword}" for arg in given if arg.keyword not in told}
-        # What a field says of itself may leave it out of comparisons.
-        is_told = any(isinstance(s, ir.Assign) and isinstance(s.value, ir.Call) for s in node.body)
-        return frozenset({_RECORD, *(word for word in told if word is not None), *((_OF_FIELDS,) if is_told else ())})
+        words = {_RECORD, *(word for word in told if word is not None)}
+        return frozenset(words | {word for statement in node.body for word in _left_out(statement)})
 
     def are_equal_records(self, left: Value, right: Value, state: State) -> bool | None:
         """Whether two objects of a dataclass are equal, by their fields; None where that is not known."""
+        rows = self._rows_compared(left, right, "not eq", state)
+        return None if rows is None else operators.hold_the_same(*(Dict(dict(enumerate(row))) for row in rows))
+
+    def are_in_order(self, op: str, left: Value, right: Value, state: State) -> bool | None:
+        """``left op right`` of two objects of a dataclass that has an order; None where that is not known."""
+        rows = self._rows_compared(left, right, "", state)
+        found = state.get(atom) if rows is not None and isinstance(atom := only(left), Ref) else None
+        cls = state.get(found.cls) if isinstance(found, Instance) else None
+        if rows is None or not isinstance(cls, Class) or "order" not in cls.told:
+            return None
+        return sets.in_order(op, rows[0], rows[1], state)
+
+    def _rows_compared(self, left: Value, right: Value, unless: str, state: State) -> list[list[Value]] | None:
+        """The fields by which two objects of one dataclass are compared; None of all else, and where one says so."""
         pair = [state.get(atom) if isinstance(atom := only(value), Ref) else None for value in (left, right)]
-        rows: list[Dict] = []
+        rows: list[list[Value]] = []
         for found in pair:
             if not isinstance(found, Instance) or not isinstance(pair[0], Instance) or found.cls != pair[0].cls:
                 return None
             entries = self.mro(found.cls, state)
             told = [entry.told if isinstance(entry, Class) else frozenset() for entry in entries]
-            if not all(_RECORD in words and words.isdisjoint({"not eq", _OF_FIELDS}) for words in told):
+            if not all(_RECORD in words and words.isdisjoint({unless, _OF_FIELDS}) for words in told):
                 return None
-            names = [name for name, _ in self.record_fields(found.cls, state)]
-            rows.append(Dict({name: found.attributes.get(name, ()) for name in names}))
-        return operators.hold_the_same(*rows)
+            apart = {word for words in told for word in words}
+            names = [name for name, _ in self.record_fields(found.cls, state) if f"{_APART}{name}" not in apart]
+            rows.append([found.attributes.get(name, ()) for name in names])
+        return rows
 
     def refuses_call(self, function: Value, given: Given) -> bool:
         """Whether a function or class of the program is known not to take what it is called with."""
@@ -501,6 +516,18 @@ class Classes(Core):
             return None
         names = [name for name, _ in self.record_fields(instance.cls, state)]
         return tuple(instance.attributes.get(name, unknown("field", name)) for name in names)
+
+
+def _left_out(statement: ir.Stmt) -> Iterable[str]:
+    """What the field that a statement makes says of comparisons: that it is left out, or something that is not seen."""
+    match statement:
+        case ir.Assign(targets=(ir.Name(id=name),), value=ir.Call(args=args)):
+            for arg in args:
+                told = arg.value.value if isinstance(arg.value, ir.Const) else None
+                if arg.keyword == "compare" and told is not True:
+                    yield f"{_APART}{name}" if told is False else _OF_FIELDS
+                elif arg.keyword is None:
+                    yield _OF_FIELDS
 
 
 def _asks_first(made: Class, state: State) -> bool:

@@ -731,6 +731,10 @@ class Core(Hooks, ABC):
         """Whether two objects of a dataclass are equal, by their fields; None where that is not known."""
 
     @abstractmethod
+    def are_in_order(self, op: str, left: Value, right: Value, state: State) -> bool | None:
+        """``left op right`` of two objects of a dataclass that has an order; None where that is not known."""
+
+    @abstractmethod
     def refuses_call(self, function: Value, given: Given) -> bool:
         """Whether a function or class of the program is known not to take what it is called with."""
 

@@ -223,7 +223,7 @@ class EntryRecord:
         for outcome, each, way in zip(outcomes, facts, told, strict=True):
             alike = _shown_as(outcome)
             said = assumptions(needed(way, list(ways[alike])), each, self.asked, modelled)
-            said = (*said, *alternatives(self._open(outcome), modelled))
+            said = (*said, *alternatives(self._open(outcome), self.asked, modelled))
             conditional = bool(outcome.facts and needed(outcome.facts, list(paths[alike])))
             result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result

@@ -212,7 +212,11 @@ class Iteration(Core):
         decided = not isinstance(node.test, ir.Const)
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
         returned = len(frame.returns)
-        self.before_loops.append(_lists_of(frame, state))
+        lists = _lists_of(frame, state)
+        # What only computes is looked at when it has come to its end: then all is known that it put somewhere.
+        is_short = not endless and _is_plain(node.test) and all(map(_computes, node.body))
+        held_before = {address: state.at(address) for address in lists} if is_short else {}
+        self.before_loops.append(set() if is_short else lists)
         self.open_loops += 1
         before: Held = {}
         held: Held = {}
@@ -238,6 +242,9 @@ class Iteration(Core):
             before, held = held, counting.held(frame.scope, states)
         counting.count_on(states, before, held, Site(frame.module, node.ordinal), not decided)
         self.before_loops.pop()
+        if is_short and (states or not decided):
+            for current in (*states, *finished, *left):
+                _open_up(held_before, current)
         self.open_loops -= 1
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if endless:
@@ -745,6 +752,10 @@ def _is_plain(node: ir.Expr) -> bool:
             return all(map(_is_plain, parts))
         case ir.Bin(first=first, rest=rest):
             return _is_plain(first) and all(_is_plain(part) for _, part in rest)
+        case ir.IfExp(test=test, body=body, orelse=orelse):
+            return all(map(_is_plain, (test, body, orelse)))
+        case ir.DictDisplay(items=entries):
+            return all(_is_plain(part) for pair in entries for part in pair if part is not None)
     return False
 
 
@@ -764,8 +775,18 @@ def _computes(statement: ir.Stmt) -> bool:
     return False
 
 
+def _open_up(before: dict[Hashable, Object | None], state: State) -> None:
+    """Lists that a loop changed, in fewer rounds than it may make, may hold others."""
+    for address, was in before.items():
+        found = state.at(address)
+        if isinstance(found, Sequence) and found is not was and found.items is not None and not found.open:
+            state.store(Ref(address), replace(found, open=True))
+
+
 # Methods of what keeps something.
-_KEEPING = frozenset({"add", "append", "appendleft", "discard", "extend", "insert", "put", "update"})
+_KEEPING = frozenset(
+    {"add", "append", "appendleft", "discard", "extend", "get", "insert", "pop", "popleft", "put", "remove", "update"}
+)
 
 
 def _is_quick(node: ir.Expr) -> bool:

@@ -73,12 +73,14 @@ class Operations(Core):
             # What says when it is equal says with that when it is not.
             equal = self.compare_by_class("==", left, right, state, frame, site)
             return None if equal is None else [(after, operators.negate(value)) for after, value in equal]
+        if made is None and op == "==" and (same := self.are_equal_records(left, right, state)) is not None:
+            return [(state, const(same))]
+        if made is None and (ordered := self.are_in_order(op, left, right, state)) is not None:
+            return [(state, const(ordered))]
         if made is None and op in _DERIVED:
             # What does not say this itself says it by its order (functools.total_ordering).
             strict = self.compare_by_class(_DERIVED[op], left, right, state, frame, site)
             return None if strict is None else [(after, operators.negate(value)) for after, value in strict]
-        if made is None and op == "==" and (same := self.are_equal_records(left, right, state)) is not None:
-            return [(state, const(same))]
         return None if made is None else _answered(made, site)
 
     def judged(self, results: Results, frame: Frame, site: Site) -> Results:

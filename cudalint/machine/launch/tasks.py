@@ -68,7 +68,9 @@ def vary(
     record = _varying_record(machine, state, atoms, site, depth, is_whole) if depth < 3 else ()
     if record:
         return record
-    rows = [machine.exact_items(v, state) for v in distinct]
+    # A record is a row as well, and stays one of its class.
+    are_records = any(isinstance(state.get(atom), Instance) for atom in atoms if isinstance(atom, Ref))
+    rows = [None if are_records else machine.exact_items(v, state) for v in distinct]
     if depth < 3 and all(r is not None and len(r) == len(rows[0] or []) for r in rows):
         columns = zip(*[r for r in rows if r is not None], strict=True)
         items = tuple(vary(machine, state, list(c), site, depth + 1, is_whole) for c in columns)

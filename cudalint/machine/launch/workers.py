@@ -342,7 +342,7 @@ def _perform(
             if raised.outcome is not None:
                 machine.emit(raised.outcome)
         machine.ends_task(bool(frame.raises))
-        if start.family == "process":
+        if not start.waits:
             machine.record.refused.extend(ended.facts for ended, raised in frame.raises if is_own(raised))
         # In what else it fails, that is told where it does.
         before.extend((ended, raised) for ended, raised in frame.raises if is_own(raised))

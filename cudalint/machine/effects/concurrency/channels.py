@@ -11,7 +11,7 @@ from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
 from cudalint.machine.effects.stdlib import line_ups
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import LibraryObject, Sequence
+from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.core import Part
 from cudalint.machine.interpreter.entry import LIVES_ON
@@ -155,10 +155,15 @@ def _channel(obj: LibraryObject, *, from_outside: bool) -> Channel:
     return (obj.site, end if from_outside or not isinstance(end, int) else 1 - end)
 
 
+# By methods of these names something is put into a channel.
+_SENDING = frozenset({"put", "put_nowait", "send", "value"})
+
+
 def given_away(machine: Machine, values: Iterable[Value], state: State) -> None:
     """What nobody knows has these values: it may put anything into their queues and pipes."""
     for ref in (ref for value in values for ref in reachable(value, state)):
         found = state.get(ref)
+        machine.messages.any_may_say |= isinstance(found, Closure) and found.function.mentions(_SENDING)
         if not isinstance(found, LibraryObject):
             continue
         if line_ups.is_queue(found):

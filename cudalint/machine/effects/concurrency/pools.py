@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.ir.walk import mentions
 from cudalint.machine import operators
 from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, called_back, returned_values
-from cudalint.machine.effects.concurrency.threads import initializer_of, pool_in_thread
+from cudalint.machine.effects.concurrency.threads import each_in_thread, initializer_of, pool_in_thread
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
@@ -129,6 +130,9 @@ def pool_map(machine: Machine, call: Call) -> Results:
     given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
     if not call.text("counted") and any(_is_empty(machine, value, state) for value in given):
         return _nothing_done(call, name)
+    each = _each_item(machine, call, name)
+    if each is not None:
+        return each_in_thread(machine, call, function, each)
     if call.flag("star"):
         rows = call.get("iterable") or ()
         is_whole = machine.exact_items(rows, state) is not None
@@ -143,6 +147,18 @@ def pool_map(machine: Machine, call: Call) -> Results:
     return _pool_run(machine, call, name, function, args, {})
 
 
+def _each_item(machine: Machine, call: Call, name: str) -> list[Value] | None:
+    """The few items that threads of this process map a function over, which are known one by one; None of others."""
+    given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
+    if call.text("family") != "thread" or call.flag("star") or len(given) != 1 or name.endswith("_async"):
+        return None
+    exact = machine.exact_items(given[0], call.state)
+    is_few = exact is not None and 0 < len(exact) <= _MOST_THREADS
+    return exact if is_few and all(isinstance(only(item), Const) for item in exact or ()) else None
+
+
+# So many calls in threads are made one by one.
+_MOST_THREADS = 4
 _WRITTEN_DOWN = frozenset({"dict", "display", "range", NOTHING_LEFT})
 
 
@@ -314,7 +330,7 @@ def _pool_run(
         place=number_of(obj.fields.get("<place>")) or 0,
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),
         dropped=call.statement,
-        listens=call.frame.tries > 0 or call.get("error_callback") not in (None, NONE),
+        listens=_asks_for_failures(machine, call),
     )
     ended: list[Ended] = []
     before = len(machine.record.outcomes)
@@ -331,6 +347,18 @@ def _pool_run(
                 ended[-1] = workers.start(machine, later, call.frame, start, way)
     lending.lent_since(machine, state, before, call.site, obj.site)
     return _pool_results(machine, call, state, start, name, ended)
+
+
+# What asks how tasks ended, of which something else than a result may come.
+_ASKING = frozenset({"as_completed", "exception", "successful"})
+
+
+def _asks_for_failures(machine: Machine, call: Call) -> bool:
+    """Whether anything of this program waits for what tasks raise."""
+    if call.frame.tries > 0 or call.get("error_callback") not in (None, NONE):
+        return True
+    module = machine.program.module(call.frame.module)
+    return module is not None and mentions(module, _ASKING)
 
 
 # Methods of pools that give what they promise later.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from cudalint.machine.effects.concurrency.results import RAISES
-from cudalint.machine.effects.receivers import initialised, library_object, own_run, starter
+from cudalint.machine.effects.receivers import Starter, initialised, library_object, own_run, starter
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject, Object, Sequence
 from cudalint.machine.interpreter import Machine
@@ -16,7 +16,10 @@ from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.launch.workers import is_own
 from cudalint.machine.state import Process, Running, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Ref, Task, Value, const, constant, union, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Task, Value, const, constant, union, unknown
+
+# The field of a thread that says that it was started, and not waited for.
+RUNS = "<thread runs>"
 
 
 def thread(machine: Machine, call: Call) -> Results:
@@ -50,8 +53,40 @@ def thread_start(machine: Machine, call: Call) -> Results:
         function, given = (run,), []
     if function == NONE:
         return [(state, NONE)]
+    _marked(found, RUNS, TRUE, state)
     results = _alone(machine, replace(call, state=state), found.site, function, given, named_arguments(state, kwargs))
     return results if call.text("kind") != "later" else [(call.state, NONE)]
+
+
+def _marked(found: Starter, name: str, value: Value, state: State) -> None:
+    """Remember something of a thread."""
+    match state.get(found.ref):
+        case LibraryObject(fields=fields) as obj:
+            state.store(found.ref, replace(obj, fields={**fields, name: value}))
+        case Instance(attributes=attributes) as instance:
+            state.store(found.ref, replace(instance, attributes={**attributes, name: value}))
+
+
+def thread_join(machine: Machine, call: Call) -> Results:
+    """``t.join()``: the thread has ended."""
+    found = starter(call.receiver, call.state)
+    if found is not None and RUNS in found.fields and call.get("timeout") in (None, NONE):
+        _marked(found, RUNS, FALSE, call.state)
+    return [(call.state, NONE)]
+
+
+def thread_alive(machine: Machine, call: Call) -> Results:
+    """``t.is_alive()``: not before it is started, nor once it was waited for."""
+    found = starter(call.receiver, call.state)
+    runs = None if found is None else found.fields.get(RUNS, FALSE)
+    return [(call.state, FALSE if runs == FALSE else unknown("alive", call.site, call.receiver))]
+
+
+def may_run(state: State) -> bool:
+    """Whether a thread was started that nobody has waited for."""
+    held = (found for found in state.objects() if isinstance(found, LibraryObject | Instance))
+    fields = (found.fields if isinstance(found, LibraryObject) else found.attributes for found in held)
+    return any(each.get(RUNS) == TRUE or STARTED in each for each in fields)
 
 
 def thread_cancel(machine: Machine, call: Call) -> Results:
@@ -178,6 +213,22 @@ def pool_in_thread(
         else:
             made.append((state, (state.new(("results", call.site), Sequence("list", None, value)),)))
     return made
+
+
+def each_in_thread(machine: Machine, call: Call, function: Value, items: list[Value]) -> Results:
+    """``executor.map(f, items)`` of a thread pool: the results, one after the other."""
+    obj = library_object(call)
+    initializer = None if obj is None else initializer_of(machine, obj, call.state)
+    paths: list[tuple[State, tuple[Value, ...]]] = [(call.state, ())]
+    for item in items:
+        paths = [
+            (after, (*made, value))
+            for state, made in paths
+            for after, value in threaded(
+                machine, replace(call, state=state), call.site, function, [item], {}, initializer
+            )
+        ]
+    return [(state, (state.new(("results", call.site), Sequence("list", made)),)) for state, made in paths]
 
 
 def trials(machine: Machine, call: Call) -> Results:

@@ -125,7 +125,8 @@ def compiled(machine: Machine, call: Call) -> Results:
     """``jax.jit(f)``: f, at each call of which the framework runs something."""
     atom = only(call.args[0]) if call.args else None
     if atom is None and not call.args:
-        return [(call.state, (Lib(call.path),))]
+        # ``@torch.compile(backend="eager")``: what it is told counts when it is given the function.
+        return [(call.state, (Partial((Lib(call.path),), (), tuple(call.kwargs.items())),))]
     results: Results = []
     for state, _ in gpu_call(machine, call) if call.text("gpu") else [(call.state, NONE)]:
         found = state.get(atom) if isinstance(atom, Ref) else None
@@ -251,7 +252,7 @@ def register(machine: Machine, call: Call) -> Results:
     if len(call.args) == 1 and not is_function:
         function: Value = (Lib(f"{call.path}.__call__"),)
         return [(call.state, (Partial(function, ((ref,), call.args[0]), ()),))]
-    kind = _annotated(first, call.state, _place(call)) if is_function else call.args[0]
+    kind = _annotated(machine, first, call.state, _place(call)) if is_function else call.args[0]
     return [(_registered(ref, found, kind, call.args[-1], call.state), call.args[-1])]
 
 
@@ -260,11 +261,18 @@ def _place(call: Call) -> int:
     return 1 if call.text("kind") == "method" else 0
 
 
-def _annotated(function: Atom | None, state: State, place: int) -> Value:
-    """The name of the type that the parameter is annotated with that decides; empty where that is no name."""
+def _annotated(machine: Machine, function: Atom | None, state: State, place: int) -> Value:
+    """The type that the parameter is annotated with that decides: a class of its module, or the name of another.
+
+    Empty where that is no name.
+    """
     found = state.get(function) if isinstance(function, Ref) else None
     params = found.function.params[place:] if isinstance(found, Closure) else ()
-    return const(params[0].type) if params and params[0].type else ()
+    if not isinstance(found, Closure) or not params or not params[0].type:
+        return ()
+    named = machine.lookup(params[0].type, state, Ref(("module", found.module)))
+    cls = only(named or ())
+    return (cls,) if isinstance(cls, Ref) and isinstance(state.get(cls), Class) else const(params[0].type)
 
 
 def registered(machine: Machine, call: Call) -> Results:

@@ -108,6 +108,8 @@ _MOST, _MOST_PARTS, _DEEPEST = 64, 4096, 3
 _WIDEST = 10_000
 # What of Python's own failures follows from what is known.
 _FAILURES = (ValueError, LookupError, ArithmeticError)
+# What it says of values that it cannot look at, and of texts that are too deep.
+_REFUSALS = (TypeError, AttributeError, SyntaxError, AssertionError, RecursionError, MemoryError, struct.error)
 
 
 class Unseen(Exception):
@@ -163,7 +165,7 @@ def computed(machine: Machine, call: Call) -> Results | None:
         return None
     except _FAILURES as error:
         return _failed(machine, call, error, [*args, *kwargs.values()])
-    except (TypeError, AttributeError):
+    except _REFUSALS:
         return None
     if isinstance(found, str | bytes) and len(found) > operators.LONGEST:
         return None

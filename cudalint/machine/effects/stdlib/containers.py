@@ -282,9 +282,12 @@ def _are_distinct(container: Value, items: list[Value], state: State) -> bool:
 
 def slice_(machine: Machine, call: Call) -> Results:
     """``slice(start, stop, step)``: what stands between brackets."""
+    follows = unknown("follows", call.path, *call.args)
+    if not call.args or call.kwargs or call.open:
+        return [(call.state, follows)]
     given = [() if value == NONE else value for value in call.args]
     bounds = [(), *given] if len(given) == 1 else given
-    key = as_slice((*bounds, (), ())[:3], unknown("slice object", call.site))
+    key = as_slice((*bounds, (), ())[:3], follows)
     return [(call.state, key)]
 
 
@@ -327,7 +330,7 @@ def list_method(machine: Machine, call: Call) -> Results:
             results: Results = []
             for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
                 exact = machine.exact_items(call.args[0], state)
-                grown = operators.extend(found, exact if exact is not None else rounds)
+                grown = found if exact == [] else operators.extend(found, exact if exact is not None else rounds)
                 if found.kind == "set" and grown.items is not None:
                     grown = replace(grown, items=sets.distinct(grown.items, state))
                 state.store(ref, grown if exact is not None else replace(grown, open=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from cudalint.machine.classes import RUNTIME, is_protocol
 from cudalint.machine.effects.stdlib.types import (
     asks_itself,
     class_of,
@@ -11,8 +12,8 @@ from cudalint.machine.effects.stdlib.types import (
     is_instance,
     is_subclass,
 )
-from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Instance
+from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.heap import Class, Instance
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Lib, Ref, Value, const, only, unknown
@@ -27,8 +28,17 @@ def isinstance_(machine: Machine, call: Call) -> Results:
     if len(call.args) != (1 if asked else 2):
         return [(call.state, unknown("isinstance", call.site))]
     value, kinds = (call.args[0], (Lib(asked),)) if asked else call.args
+    if call.frame.tries and _is_only_static(kinds, call.state):
+        return machine.fail(call.state, call.frame, Raised(None, ("TypeError",)))
     found = _judged(machine, value, kinds, is_instance, "__instancecheck__", call)
     return found or [(call.state, unknown("isinstance", value, kinds))]
+
+
+def _is_only_static(kinds: Value, state: State) -> bool:
+    """Whether a class is a protocol that no object can be asked for."""
+    atom = only(kinds)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return isinstance(found, Class) and is_protocol(found) and RUNTIME not in found.told
 
 
 def issubclass_(machine: Machine, call: Call) -> Results:

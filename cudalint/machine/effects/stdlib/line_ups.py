@@ -14,7 +14,6 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.messages import Channel
 from cudalint.machine.state import State
 from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Value, const, constant, integer, only, union, unknown
@@ -49,15 +48,10 @@ def _row_of(machine: Machine, call: Call) -> tuple[Ref, Sequence] | None:
     return atom, found
 
 
-def _is_quiet(state: State) -> bool:
-    """Whether no thread was started that may put something into a queue."""
-    return not any(isinstance(found, LibraryObject) and STARTED in found.fields for found in state.objects())
-
-
 def _is_full(call: Call, row: Sequence) -> bool:
     obj = library_object(call)
     most = None if obj is None else integer(obj.fields.get(_MOST, ()))
-    return most is not None and 0 < most <= len(row.items or ()) and _is_quiet(call.state)
+    return most is not None and 0 < most <= len(row.items or ()) and not threads.may_run(call.state)
 
 
 def size(machine: Machine, call: Call) -> Results:
@@ -65,7 +59,7 @@ def size(machine: Machine, call: Call) -> Results:
     row = _row_of(machine, call)
     obj = library_object(call)
     most = None if obj is None else integer(obj.fields.get(_MOST, ()))
-    if row is None or most is None or not _is_quiet(call.state):
+    if row is None or most is None or threads.may_run(call.state):
         return [(call.state, unknown("queue", call.path, call.site, call.receiver))]
     number = len(row[1].items or ())
     answers: dict[str, Hashable] = {"qsize": number, "empty": not number, "full": 0 < most <= number}
@@ -103,7 +97,8 @@ def get(machine: Machine, call: Call) -> Results:
     if not held and _waits(call):
         threads.hold_up(machine, call)
     elif row is not None and call.frame.tries and call.text("kind") != "awaits" and not _waits(call):
-        machine.fail(call.state if (is_sure := _is_quiet(call.state)) else call.state.clone(), call.frame, _EMPTY)
+        is_sure = not threads.may_run(call.state)
+        machine.fail(call.state if is_sure else call.state.clone(), call.frame, _EMPTY)
         if is_sure:
             return []
     elif not held and call.frame.tries:
@@ -169,7 +164,7 @@ def asked(machine: Machine, call: Call) -> Results:
     """``event.is_set()``: where no other thread may have given the sign."""
     obj = library_object(call)
     given = () if obj is None else obj.fields.get(_GIVEN, ())
-    is_known = given == TRUE or (given == FALSE and _is_quiet(call.state))
+    is_known = given == TRUE or (given == FALSE and not threads.may_run(call.state))
     return [(call.state, given if is_known else unknown("event", call.site, call.receiver))]
 
 
