@@ -211,13 +211,14 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.outlived,
         outcome.chosen,
         outcome.benign,
+        outcome.on_some_paths,
         [_assumption_row(found) for found in outcome.assumptions],
     ]
 
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, doubt, in_test, within, facts, choices, unsaid, outlived, chosen, benign, assumptions = row[12:]
+    condition, doubt, in_test, within, facts, choices, unsaid, outlived, chosen, benign, on_some_paths = row[12:-1]
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -242,7 +243,8 @@ def _outcome(row: list[Any]) -> Outcome:
         outlived=outlived,
         chosen=chosen,
         benign=benign,
-        assumptions=tuple(map(_assumption, assumptions)),
+        on_some_paths=on_some_paths,
+        assumptions=tuple(map(_assumption, row[-1])),
     )
 
 

@@ -76,7 +76,7 @@ def _shared(obj: LibraryObject) -> Channel:
 def set_value(machine: Machine, call: Call) -> Results:
     """``v.value = x``."""
     obj = library_object(call)
-    name, given = constant(call.args[0]), call.args[1]
+    name, given = (constant(call.args[0]), call.args[1]) if len(call.args) > 1 else (None, ())
     if obj is not None and isinstance(call.receiver, Ref) and isinstance(name, str):
         if name == "value":
             machine.says(_shared(obj), given, call.state, call.site)

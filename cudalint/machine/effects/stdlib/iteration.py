@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -59,7 +60,9 @@ def _range(state: State, args: list[Value], site: Site) -> Results:
         items = tuple(const(n) for n in first[:2])
         is_open = len(first) > 2
     whole = None if stop_ is None or None in numbers else range(start, stop_, step)
-    made = Sequence("list", items, (), is_open, numbers=whole)
+    # Of longer ones Python cannot say how many numbers they have.
+    is_countable = whole is not None and not whole[sys.maxsize :]
+    made = Sequence("list", items, (), is_open, numbers=whole if is_countable else None)
     return [(state, (state.new(("range", site), made),))]
 
 
