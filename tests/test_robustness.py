@@ -360,6 +360,7 @@ AROUND = {
     "a partial": "A.__call__ = functools.partial(A())\n",
     "a class that makes itself": "A.__init__ = A\n",
     "a class that is made by itself": "A.__new__ = A\n",
+    "what is asked for every attribute": "A.__getattr__ = getattr\nA.__call__ = lambda self, *given: self.other\n",
     "an instance that is made by its class": "A.__new__ = lambda cls: object.__new__(cls)\nA.__init__ = A\n",
 }
 
@@ -384,6 +385,12 @@ def test_iterations_that_go_around(run: Run, tmp_path: Path, forked: str, gives:
     (tmp_path / "a.py").write_text(f"{program}    for each in ONE:\n        print(each)\n", encoding="utf-8")
     code, found = check(run, "--exit-zero", "--select", "CUD101,CUD9")
     assert (code, [entry["code"] for entry in found]) == (0, ["CUD101"])
+
+
+def test_a_decorator_of_a_library_without_its_function(run: Run, tmp_path: Path) -> None:
+    text = "import ray\nimport torch\n\ntorch.zeros(1, device='cuda')\nray.remote()()\nray.remote(num_cpus=1)(*[], **{})\n"
+    (tmp_path / "a.py").write_text(text, encoding="utf-8")
+    assert check(run) == (0, [])
 
 
 def test_a_long_circle_of_star_imports(run: Run, tmp_path: Path, forked: str) -> None:

@@ -385,7 +385,7 @@ class Attributes(Core):
                     return [(state, (Bound(Lib(path), ref),))]
         getter = self.user_method(instance, "__getattr__", state)
         if getter is not None and (not isinstance(given, Dict) or given.exact):
-            return self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
+            return self._asked_getter(ref, getter, name, state, frame, site)
         if absent.is_deleted(instance.attributes, name) and given is None:
             return self.fail(state, frame, _LACKING)
         order = self.mro(instance.cls, state) if frame.tries and given is None else ()
@@ -436,6 +436,17 @@ class Attributes(Core):
     def _is_of_member(self, member: Member, name: str, state: State) -> bool:
         """Whether a member that is a text or a number has an attribute that these have not."""
         return name in _OF_MEMBERS or self._class_attribute(member.cls, name, state) is not None
+
+    def _asked_getter(self, ref: Ref, getter: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """What ``__getattr__`` gives, where it does not ask for the same again without a function that runs."""
+        asked = (ref, name, len(self._active))
+        if asked in self._asked_getters:
+            self.passes_over(site, state)
+            return [(state, unknown("recursion", site))]
+        self._asked_getters.append(asked)
+        results = self.call_value((getter,), [(ref,), const(name)], {}, state, frame, site)
+        self._asked_getters.pop()
+        return results
 
     def _member_attribute(
         self, atom: Const, member: Member, name: str, state: State, frame: Frame, site: Site

@@ -159,6 +159,8 @@ class Core(Hooks, ABC):
         # The classes and instances that are being called, each with how many functions run: calls may go around without
         # one.
         self._called: list[tuple[Ref, int]] = []
+        # The attributes that ``__getattr__`` is being asked for, each with how many functions run.
+        self._asked_getters: list[tuple[Ref, str, int]] = []
         # Of each loop that runs and whose rounds stand for more: the lists that were there before it.
         self.before_loops: list[set[Hashable]] = []
         # How many loops it is in whose rounds stand for more.

@@ -47,6 +47,10 @@ _OF_RANKS = frozenset(
 )
 
 
+# So many choices of a path are told apart: each doubles the ways.
+_MOST_SPLIT = 4
+
+
 class Purpose(Enum):
     """What a machine runs for.
 
@@ -231,7 +235,7 @@ class EntryRecord:
     def _ways(self, outcome: Outcome, way: Facts) -> list[Facts]:
         """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
         ways = [way]
-        for choice in self._open(outcome):
+        for choice in self._open(outcome)[:_MOST_SPLIT]:
             ways = [(*way, fact) for way in ways for fact in (choice.one, choice.other)]
         return ways
 

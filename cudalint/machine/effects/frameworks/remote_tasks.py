@@ -31,7 +31,9 @@ def remote(machine: Machine, call: Call) -> Results:
 
 def decorated(machine: Machine, call: Call) -> Results:
     """The decorator that was made gets its function or class."""
-    path, needs, work = call.args
+    if len(call.args) < 3:
+        return [(call.state, unknown("decorated", call.site))]
+    path, needs, work = call.args[:3]
     return [(call.state, _remote(call, work, str(constant(path)), needs=constant(needs) is True))]
 
 
