@@ -388,7 +388,8 @@ def test_iterations_that_go_around(run: Run, tmp_path: Path, forked: str, gives:
 
 
 def test_a_decorator_of_a_library_without_its_function(run: Run, tmp_path: Path) -> None:
-    text = "import ray\nimport torch\n\ntorch.zeros(1, device='cuda')\nray.remote()()\nray.remote(num_cpus=1)(*[], **{})\n"
+    calls = "ray.remote()()\nray.remote(num_cpus=1)(*[], **{})\n"
+    text = f"import ray\nimport torch\n\ntorch.zeros(1, device='cuda')\n{calls}"
     (tmp_path / "a.py").write_text(text, encoding="utf-8")
     assert check(run) == (0, [])
 

@@ -145,7 +145,7 @@ class Messages:
         """Whether nothing else was put into these channels."""
         return all(
             channel not in self.vague
-            and {one.part for one in _readable(self.said.get(channel, {}))} <= {one.part for one in messages}
+            and all(any(_covers(one.part, part) for one in messages) for part in self.said.get(channel, ()))
             for channel, messages in foretold.items()
         )
 
@@ -199,20 +199,54 @@ def _common(one: Part, other: Part) -> Part:
 
 def _readable(said: Mapping[Part, tuple[questions.Fact, ...]]) -> tuple[Message, ...]:
     """The messages as any reader may find them; none where each reader takes a number that another does not."""
-    if len({_numbers(part) for part in said} - {()}) < 2:
-        return tuple(Message(part, facts) for part, facts in said.items())
+    own = _owned(tuple(said))
     found: dict[Part, tuple[questions.Fact, ...]] = {}
     for part, facts in said.items():
-        bare = _without_numbers(part)
+        bare = _without(part, own.get(_shape(part), frozenset()))
         known = found.get(bare, facts)
         found[bare] = tuple(fact for fact in known if fact in facts)
     return () if Blank() in found else tuple(Message(part, facts) for part, facts in found.items())
 
 
-def _without_numbers(part: Part) -> Part:
+def _owned(messages: tuple[Part, ...]) -> dict[Hashable, frozenset[int]]:
+    """By the shape of messages: in which of their places each has a number of its own."""
+    numbered: dict[tuple[Hashable, int], set[tuple[Part, ...]]] = {}
+    for part in messages:
+        for i, place in enumerate(_places(part)):
+            if any(map(_numbers, place)):
+                numbered.setdefault((_shape(part), i), set()).add(place)
+    own: dict[Hashable, set[int]] = {}
+    for (shape, i), different in numbered.items():
+        if len(different) > 1:
+            own.setdefault(shape, set()).add(i)
+    return {shape: frozenset(places) for shape, places in own.items()}
+
+
+def _shape(part: Part) -> Hashable:
+    return (part.kind, part.keys, part.cls, len(part.parts)) if isinstance(part, Packed) else None
+
+
+def _places(part: Part) -> tuple[tuple[Part, ...], ...]:
+    return part.parts if isinstance(part, Packed) else ((part,),)
+
+
+def _without(part: Part, places: frozenset[int]) -> Part:
+    """A message without what it has in these places."""
+    if not places:
+        return part
     if isinstance(part, Packed):
-        return replace(part, parts=tuple(tuple(map(_without_numbers, inner)) for inner in part.parts))
+        return replace(part, parts=tuple((Blank(),) if i in places else one for i, one in enumerate(part.parts)))
     return Blank() if _numbers(part) else part
+
+
+def _covers(general: Part, part: Part) -> bool:
+    """Whether a message is one of those that another stands for."""
+    if isinstance(general, Blank) or general == part:
+        return True
+    if not isinstance(general, Packed) or not isinstance(part, Packed) or _shape(general) != _shape(part):
+        return False
+    pairs = zip(general.parts, part.parts, strict=True)
+    return all(any(_covers(one, other) for one in given) for given, found in pairs for other in found)
 
 
 def _numbers(part: Part) -> tuple[Hashable, ...]:
