@@ -39,6 +39,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, Process, State
 from cudalint.machine.values import (
+    NONE,
     TRUE,
     Atom,
     Bound,
@@ -298,6 +299,10 @@ def _lock_outcome(
         return None
     if not way.explicit and obj.fields.get("<default>") == TRUE:
         # Both follow the default, and so each other, whatever it is.
+        return None
+    chosen = state.process.method(start.library).names or ()
+    if len(chosen) > 1 and start.context == obj.fields.get("<context>") == NONE and set(chosen) == set(methods):
+        # Both follow what was set as the default, whichever of several methods that is.
         return None
     if isinstance(only(start.context or ()), Ref) and start.context == obj.fields.get("<context>"):
         # Both are of one context, whatever its method is.
