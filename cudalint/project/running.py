@@ -610,7 +610,11 @@ class Runner:
             return first
         second = make(foretold=foretold)
         run(second)
-        return first if second.record.cut or not second.messages.agrees(foretold) else second
+        if second.record.cut or not second.messages.agrees(foretold):
+            return first
+        # What only a message leads to that nobody sends has a caller all the same.
+        second.record.entered |= record.entered
+        return second
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []
