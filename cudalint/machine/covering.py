@@ -26,6 +26,11 @@ def needed(way: Facts, ways: Sequence[Facts]) -> Facts:
     return left
 
 
+def cover_all(ways: Sequence[Facts]) -> bool:
+    """Whether one of these ways is open, whatever is so."""
+    return len(ways) <= MOST_WAYS and (() in ways or _Cases(_MOST_CASES).are_met(ways, ()))
+
+
 @dataclass(slots=True)
 class _Cases:
     left: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions, sayable
-from cudalint.machine.covering import needed
+from cudalint.machine.covering import cover_all, needed
 from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
@@ -223,12 +223,16 @@ class EntryRecord:
         paths: dict[Hashable, dict[Facts, None]] = {}
         for outcome in outcomes:
             paths.setdefault(_shown_as(outcome), {})[outcome.facts] = None
+        some = {alike for alike, found in paths.items() if not cover_all(list(found))}
+        known: dict[tuple[Hashable, Facts], Facts] = {}
         result: list[Outcome] = []
         for outcome, each, way in zip(outcomes, facts, told, strict=True):
             alike = _shown_as(outcome)
-            said = assumptions(needed(way, list(ways[alike])), each, self.asked, modelled)
+            if (alike, way) not in known:
+                known[alike, way] = needed(way, list(ways[alike]))
+            said = assumptions(known[alike, way], each, self.asked, modelled)
             said = (*said, *alternatives(self._open(outcome), self.asked, modelled))
-            conditional = bool(outcome.facts and needed(outcome.facts, list(paths[alike])))
+            conditional = bool(outcome.facts) and alike in some
             result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
 

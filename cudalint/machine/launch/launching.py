@@ -66,7 +66,7 @@ def _context_methods(machine: Machine, context: Value, state: State) -> list[str
 def _method_of_class(machine: Machine, cls: Ref, state: State) -> str | None:
     """The start method of a program's own context, which derives from one of the library's."""
     bases = (machine.library.function(entry) for entry in machine.mro(cls, state) if isinstance(entry, str))
-    found = [spec["value"] for spec in bases if spec is not None and spec.get("does") == "method.context"]
+    found = [spec.get("value") for spec in bases if spec is not None and spec.get("does") == "method.context"]
     return next((name for name in found if isinstance(name, str)), None)
 
 
