@@ -394,6 +394,16 @@ def test_a_decorator_of_a_library_without_its_function(run: Run, tmp_path: Path)
     assert check(run) == (0, [])
 
 
+def test_a_context_that_derives_from_a_function_of_the_library(run: Run, tmp_path: Path, forked: str) -> None:
+    derived = "from multiprocessing import get_context\n\n\nclass Mine(get_context):\n    pass\n\n\nif __name__"
+    program = forked.replace("if __name__", derived)
+    pool = "ProcessPoolExecutor(2, mp_context=Mine('spawn'))"
+    started = f"from concurrent.futures import ProcessPoolExecutor\n    {pool}.submit(work, 1)"
+    (tmp_path / "a.py").write_text(f"{program}    {started}\n", encoding="utf-8")
+    code, found = check(run, "--exit-zero", "--select", "CUD101,CUD9")
+    assert (code, [entry["code"] for entry in found]) == (0, ["CUD101"])
+
+
 def test_a_long_circle_of_star_imports(run: Run, tmp_path: Path, forked: str) -> None:
     package = tmp_path / "pkg"
     package.mkdir()
