@@ -8,6 +8,7 @@ of calls that are over, and an address means the same however often the code ran
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.frame import Raised, Results
@@ -177,8 +178,7 @@ class _Mark:
             self._value(value)
         for value in _held(state):
             self._value(value)
-        for sym, _ in state.facts:
-            self._sym(sym)
+        self.reserved |= _named_by_facts(state)
         for sym in state.placed:
             self._sym(sym)
         while self.pending:
@@ -290,29 +290,47 @@ class _Mark:
 
     def _sym(self, sym: Hashable) -> None:
         """What an unknown is known by: an object that is named there may be gone, but no other may take its place."""
-        stack = [sym]
-        while stack:
-            part = stack.pop()
-            if isinstance(part, Unknown) and part.parts:
-                self.reserved |= part.named
-                continue
-            # What unknowns are made of they share: a sum of sums is small, written out it has no end.
-            if id(part) in self.walked:
-                continue
-            self.walked.add(id(part))
-            if isinstance(part, tuple):
-                if len(part) == 3 and isinstance(part[1], int) and part in self.fresh:
-                    self.reserved.add(part)
-                    continue
-                stack.extend(p for p in part if type(p) in _NAMING)
-                continue
-            match part:
-                case Ref(address=address) | Bound(receiver=Ref(address=address)):
-                    self.reserved.add(address)
-                case Unknown(sym=inner) | Const(value=inner):
-                    stack.append(inner)
-                case Either(one=one, other=other):
-                    stack.extend((one[0], other[0]))
+        _note_named(sym, self.reserved, self.walked)
+
+
+def _named_by_facts(state: State) -> frozenset[Hashable]:
+    """The addresses that are named in what a path assumes: mostly it assumes what it did, or something more."""
+    known, named = state.named
+    if known is not state.facts:
+        goes_on = len(known) <= len(state.facts) and all(map(operator.is_, known, state.facts))
+        found = {*named} if goes_on else set()
+        walked: set[int] = set()
+        for sym, _ in state.facts[len(known) if goes_on else 0 :]:
+            _note_named(sym, found, walked)
+        named = frozenset(found)
+        state.named = state.facts, named
+    return named
+
+
+def _note_named(sym: Hashable, named: set[Hashable], walked: set[int]) -> None:
+    """Note the addresses that the identity of an unknown names, or what may be one; ``walked`` was looked through."""
+    stack = [sym]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, Unknown) and part.parts:
+            named |= part.named
+            continue
+        # What unknowns are made of they share: a sum of sums is small, written out it has no end.
+        if id(part) in walked:
+            continue
+        walked.add(id(part))
+        if isinstance(part, tuple):
+            if len(part) == 3 and isinstance(part[1], int):
+                named.add(part)
+            stack.extend(p for p in part if type(p) in _NAMING)
+            continue
+        match part:
+            case Ref(address=address) | Bound(receiver=Ref(address=address)):
+                named.add(address)
+            case Unknown(sym=inner) | Const(value=inner):
+                stack.append(inner)
+            case Either(one=one, other=other):
+                stack.extend((one[0], other[0]))
 
 
 # What the identity of an unknown may name objects with; a ``Site`` names none.

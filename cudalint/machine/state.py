@@ -464,6 +464,8 @@ class State:
     owned: set[Hashable] = field(default_factory=set)
     distinguishing_address: Hashable = None
     journal: Journal = field(default_factory=Journal)
+    # The objects that what is assumed names, as it was when that was last looked for.
+    named: tuple[tuple[tuple[Hashable, bool], ...], frozenset[Hashable]] = ((), frozenset())
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
@@ -483,6 +485,7 @@ class State:
             self.caught,
             distinguishing_address=self.distinguishing_address,
             journal=self.journal,
+            named=self.named,
         )
 
     def become(self, other: State) -> None:
