@@ -49,7 +49,14 @@ def cast(machine: Machine, call: Call) -> Results:
         return said
     if kind == "str" and (text := exceptions.text(value, state)) is not None:
         return [(state, text)]
+    if kind == "bool":
+        return [(s, _as_truth(machine, v, s, call)) for s, v in machine.judged([(state, value)], call.frame, call.site)]
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
+
+
+def _as_truth(machine: Machine, value: Value, state: State, call: Call) -> Value:
+    verdict, _ = machine.truth(value, state)
+    return tuple(dict.fromkeys(_cast_atom("bool", a, call) for a in value)) if verdict is None else const(verdict)
 
 
 def _is_number(kind: str, text: str) -> bool:
