@@ -456,7 +456,7 @@ class With(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionDef(Stmt):
-    """A function definition with its decorators; ``bound`` is the name that it gets, which in a class may be private."""
+    """A function definition with its decorators; ``bound`` is the name that it gets, maybe a private one."""
 
     function: Function
     decorators: tuple[Expr, ...]

@@ -109,8 +109,9 @@ class Unwinding(Core):
         if raised.outcome is not None or raised.launch is not None or raised.missing is not None or not raised.value:
             return None
         held = state.get(atom) if isinstance(atom := only(raised.value), Ref) else None
-        is_group = isinstance(held, LibraryObject) and exceptions.is_group(held.type)
-        parts = self.exact_items(held.fields[exceptions.PARTS], state) if is_group else [raised.value]
+        parts: list[Value] | None = [raised.value]
+        if isinstance(held, LibraryObject) and exceptions.is_group(held.type):
+            parts = self.exact_items(held.fields[exceptions.PARTS], state)
         return parts if parts is not None and all(exceptions.is_one(part, state) for part in parts) else None
 
     def _handle_parts(
