@@ -44,6 +44,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
+    constant,
     is_device,
     only,
     union,
@@ -170,6 +171,9 @@ class Assignment(Core):
             items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
         if frame.tries and len(rows) == 1 and rows[0] is not None and len(rows[0]) != len(items):
             self.fail(state, frame, Raised(None, ("ValueError",)))
+            return []
+        if frame.tries and isinstance(constant(value), int | float | None):
+            self.fail(state, frame, Raised(None, ("TypeError",)))
             return []
         states = [state]
         for i, item in enumerate(items):

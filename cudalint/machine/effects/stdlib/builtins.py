@@ -44,6 +44,8 @@ def cast(machine: Machine, call: Call) -> Results:
     one = only(value)
     if call.frame.tries and isinstance(one, Const) and isinstance(one.value, str) and not _is_number(kind, one.value):
         return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
+    if call.frame.tries and kind in ("int", "float") and value == NONE:
+        return machine.fail(state, call.frame, Raised(None, ("TypeError",)))
     said = machine.special(value, ("__str__", "__repr__"), [], state, call.frame, call.site) if kind == "str" else None
     if said is not None:
         return said
