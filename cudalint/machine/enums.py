@@ -54,7 +54,7 @@ def give_members(cls: Ref, names: Iterable[str], bases: Iterable[str], library: 
 
 
 def _bits(values: list[Value]) -> list[int] | None:
-    """The numbers of flags: the next power of two for what ``auto()`` makes; of others, what they are put together of."""
+    """The numbers of flags: of what ``auto()`` makes the next power of two, of others what they are put together of."""
     known: dict[Value, int] = {}
     found: list[int] = []
     for value in values:
