@@ -30,7 +30,15 @@ def start():
 
 """
 # The body of the main guard, and the condition of the finding at the pool.
-CASES = {
+CASES: dict[str, tuple[str, str | None]] = {
+    "a variable that is read where something waits for it not to be set": (
+        "try:\n    os.environ['NEEDED']\nexcept KeyError:\n    torch.cuda.init()\nstart()\n",
+        "if `NEEDED` is not set",
+    ),
+    "the same of a variable for which nothing waits": (
+        "try:\n    int(os.environ['NEEDED'])\nexcept ValueError:\n    pass\ntorch.cuda.init()\nstart()\n",
+        None,
+    ),
     "a flag": (
         "args = parser.parse_args()\nif args.use_gpu:\n    torch.cuda.init()\nstart()\n",
         "if `--use-gpu` is given",

@@ -119,6 +119,8 @@ class Lowering:
         self.outermost = 0
         # Whether annotations are evaluated, which a file can say that they are not.
         self._annotates = True
+        # The class whose body is lowered, or a method of it: its private names are its own.
+        self._class = ""
         self.origin: dict[int, cst.CSTNode] | None = {} if record else None
 
     def module(self, tree: cst.Module) -> ir.Module:
@@ -131,6 +133,7 @@ class Lowering:
     def body(self, outer: Outer, suite: cst.BaseSuite) -> ir.Code:
         """The body of an outermost function, as it is lowered within its file."""
         before, self._qualname = self._qualname, [outer.qualname, "<locals>"]
+        around, self._class = self._class, outer.qualname.rpartition(".")[0].rpartition(".")[2]
         self._annotates = outer.annotates
         self._next = (outer.number + 1) * ir.STRIDE
         self._depth += 1
@@ -138,7 +141,7 @@ class Lowering:
         code = _code(unit, self._suite(suite), outer.params)
         self._units.pop()
         self._depth -= 1
-        self._qualname = before
+        self._qualname, self._class = before, around
         return code
 
     # -- bookkeeping ---------------------------------------------------------------------------
@@ -168,8 +171,16 @@ class Lowering:
         return text
 
     def _bind(self, name: str) -> str:
+        name = self._own(name)
         self._units[-1].bound.add(name)
         return name
+
+    def _own(self, name: str) -> str:
+        """A name as Python spells it: ``__x`` is another one in each class."""
+        if not self._class or not name.startswith("__") or name.endswith("__"):
+            return name
+        owner = self._class.lstrip("_")
+        return f"_{owner}{name}" if owner else name
 
     # -- statements ----------------------------------------------------------------------------
 
@@ -271,7 +282,7 @@ class Lowering:
         handlers = tuple(self._handler(h) for h in node.handlers)
         orelse = self._orelse(node.orelse)
         final = () if node.finalbody is None else self._suite(node.finalbody.body)
-        return ir.Try(ordinal, body, handlers, orelse, final)
+        return ir.Try(ordinal, body, handlers, orelse, final, isinstance(node, cst.TryStar))
 
     def _handler(self, node: cst.ExceptHandler | cst.ExceptStarHandler) -> ir.Handler:
         name = None
@@ -290,7 +301,8 @@ class Lowering:
 
     def _function_def(self, node: cst.FunctionDef) -> ir.Stmt:
         ordinal = self._mark(node)
-        name = self._bind(self._word(node.name.value))
+        name = self._word(node.name.value)
+        bound = self._bind(name)
         decorators = tuple(self._expr(d.decorator) for d in node.decorators)
         params = self._params(node.params)
         path = self._path(name)
@@ -301,7 +313,7 @@ class Lowering:
         else:
             source = self._inner(path, params, node.body)
         function = ir.Function(ordinal, name, qualname, params, node.asynchronous is not None, source)
-        return ir.FunctionDef(ordinal, function, decorators)
+        return ir.FunctionDef(ordinal, function, decorators, bound)
 
     def _outermost(self, outer: Outer, suite: cst.BaseSuite) -> ir.Source:
         source = self.body(outer, suite) if self._postponed is None else self._postponed(outer)
@@ -338,7 +350,7 @@ class Lowering:
     def _param(self, node: cst.Param, kind: ir.ParamKind) -> ir.Param:
         given = _depended_on(node.annotation) if node.default is None else node.default
         default = None if given is None else self._expr(given)
-        return ir.Param(node.name.value, kind, default, _type_name(node.annotation))
+        return ir.Param(self._own(node.name.value), kind, default, _type_name(node.annotation))
 
     def _class_def(self, node: cst.ClassDef) -> ir.Stmt:
         ordinal = self._mark(node)
@@ -346,11 +358,12 @@ class Lowering:
         decorators = tuple(self._expr(d.decorator) for d in node.decorators)
         bases = tuple(self._arg(a) for a in (*node.bases, *node.keywords))
         before, self._qualname = self._qualname, self._path(name)
+        around, self._class = self._class, node.name.value
         qualname = ".".join(self._qualname)
         self._push()
         body = self._suite(node.body)
         self._pop_into_parent()
-        self._qualname = before
+        self._qualname, self._class = before, around
         return ir.ClassDef(ordinal, name, qualname, bases, body, decorators)
 
     def _import(self, node: cst.Import) -> ir.Stmt:
@@ -388,7 +401,7 @@ class Lowering:
         return node.asname.name.value
 
     def _scoping(self, node: cst.Global | cst.Nonlocal) -> ir.Stmt:
-        names = tuple(item.name.value for item in node.names)
+        names = tuple(self._own(item.name.value) for item in node.names)
         unit = self._units[-1]
         unit.outside.update(names)
         kind = "global" if isinstance(node, cst.Global) else "nonlocal"
@@ -478,13 +491,13 @@ class Lowering:
             if isinstance(link, cst.Call):
                 result = ir.Call(ordinal, result, tuple(self._arg(a) for a in link.args))
             elif isinstance(link, cst.Attribute):
-                result = ir.Attr(ordinal, result, self._word(link.attr.value))
+                result = ir.Attr(ordinal, result, self._own(self._word(link.attr.value)))
             else:
                 result = ir.Sub(ordinal, result, self._index(link))
         return result
 
     def _arg(self, node: cst.Arg) -> ir.Arg:
-        keyword = None if node.keyword is None else self._word(node.keyword.value)
+        keyword = None if node.keyword is None else self._own(self._word(node.keyword.value))
         return ir.Arg(self._expr(node.value), keyword, node.star)
 
     def _index(self, node: cst.Subscript) -> ir.Expr:
@@ -515,7 +528,7 @@ class Lowering:
         ordinal = self._mark(node)
         if node.value in _CONSTANTS:
             return ir.Const(ordinal, _CONSTANTS[node.value])
-        return ir.Name(ordinal, self._word(node.value))
+        return ir.Name(ordinal, self._own(self._word(node.value)))
 
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> ir.Expr:
         ordinal = self._mark(node)
@@ -561,7 +574,7 @@ class Lowering:
                 parts.append(ir.Opaque(self._mark(part), ()) if text is None else ir.Const(self._mark(part), text))
             elif isinstance(part, cst.FormattedStringExpression):
                 # What stands before an equals sign is shown as it is written.
-                parts += [] if part.equal is None else [ir.Opaque(self._mark(part), ())]
+                parts += [] if part.equal is None else [ir.Const(self._mark(part), _with_equals(part))]
                 parts.append(self._formatted_value(part, is_raw))
         return ir.Joined(ordinal, tuple(parts))
 
@@ -826,6 +839,12 @@ def _text_of(written: str, is_raw: bool) -> str | None:
     except (ValueError, SyntaxError):
         return None
     return found if isinstance(found, str) else None
+
+
+def _with_equals(node: cst.FormattedStringExpression) -> str:
+    """``x =`` of ``f"{x = }"``."""
+    parts = (node.whitespace_before_expression, node.expression, node.whitespace_after_expression, node.equal)
+    return "".join(cst.Module(()).code_for_node(part) for part in parts if part is not None)
 
 
 def _named(text: str) -> list[str]:

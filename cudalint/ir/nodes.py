@@ -437,12 +437,13 @@ class Handler:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Try(Stmt):
-    """``try``."""
+    """``try``; ``star``: with ``except*``."""
 
     body: tuple[Stmt, ...]
     handlers: tuple[Handler, ...]
     orelse: tuple[Stmt, ...]
     final: tuple[Stmt, ...]
+    star: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -455,10 +456,11 @@ class With(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FunctionDef(Stmt):
-    """A function definition with its decorators."""
+    """A function definition with its decorators; ``bound`` is the name that it gets, maybe a private one."""
 
     function: Function
     decorators: tuple[Expr, ...]
+    bound: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -94,9 +94,7 @@ def binds(body: Iterable[ir.Stmt], name: str) -> bool:
 def names_bound_by(statement: ir.Stmt) -> Iterable[str]:
     """The names that a statement itself binds, not those that statements in it do."""
     match statement:
-        case ir.FunctionDef(function=function):
-            yield function.name
-        case ir.ClassDef(name=name):
+        case ir.FunctionDef(bound=name) | ir.ClassDef(name=name):
             yield name
         case ir.Assign(targets=targets):
             for target in targets:

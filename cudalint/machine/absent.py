@@ -70,4 +70,10 @@ def _may_set(name: str, value: Value, state: State) -> bool:
         return False
     if not isinstance(found, Closure):
         return not isinstance(only(value), Const)
-    return found.function.mentions(_SETS_ANY | {name})
+    return found.function.mentions(_SETS_ANY | {name, _written(name)})
+
+
+def _written(name: str) -> str:
+    """A private name as its class writes it."""
+    owner, _, rest = name.partition("__")
+    return f"__{rest}" if owner.startswith("_") and rest else name

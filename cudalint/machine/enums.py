@@ -34,9 +34,12 @@ def give_members(cls: Ref, names: Iterable[str], bases: Iterable[str], library: 
     text = any(library.is_a(kind, _TEXT) for kind in kinds)
     number = any(library.is_a(kind, _NUMBER) for kind in kinds)
     made: dict[Hashable, Value] = {}
+    bits = _bits([variables[name] for name in known]) if any(library.is_a(kind, _FLAGS) for kind in kinds) else None
     for place, name in enumerate(known, 1):
         given = variables[name]
-        if isinstance(only(given), Unknown):
+        if bits is not None:
+            given = const(bits[place - 1])
+        elif isinstance(only(given), Unknown):
             given = const(name.lower()) if text else const(place)
         member = Member(found.module, found.qualname, name, given, cls)
         own: Value = (Const(member),)
@@ -48,6 +51,81 @@ def give_members(cls: Ref, names: Iterable[str], bases: Iterable[str], library: 
     if isinstance(scope, Scope):
         state.store(found.scope, replace(scope, variables=variables))
     state.store(cls, replace(found, members=tuple(known)))
+
+
+def _bits(values: list[Value]) -> list[int] | None:
+    """The numbers of flags: of what ``auto()`` makes the next power of two, of others what they are put together of."""
+    known: dict[Value, int] = {}
+    found: list[int] = []
+    for value in values:
+        number = _number_of(value, known)
+        if number is None and not _is_combination(value):
+            number = 1 << max((each.bit_length() for each in found), default=0)
+        if number is None:
+            return None
+        known[value] = number
+        found.append(number)
+    return found
+
+
+def _is_combination(value: Value) -> bool:
+    match only(value):
+        case Unknown(sym=(_, "|" | "&" | "^" | "+" | "<<" | "-", _, _)):
+            return True
+    return False
+
+
+def _number_of(value: Value, known: dict[Value, int]) -> int | None:
+    match only(value):
+        case Const(value=int(number)):
+            return number
+        case Unknown(sym=(_, "|", left, right)) if value not in known:
+            parts = [_number_of(part, known) if isinstance(part, tuple) else None for part in (left, right)]
+            return None if parts[0] is None or parts[1] is None else parts[0] | parts[1]
+    return known.get(value)
+
+
+def is_flag(order: Order, library: Library) -> bool:
+    """Whether the members of a class can be put together."""
+    return any(isinstance(entry, str) and library.is_a(entry, _FLAGS) for entry in order)
+
+
+def flag_of(value: Value) -> tuple[Member, int] | None:
+    """A member with its number."""
+    found = constant(value)
+    number = constant(found.value) if isinstance(found, Member) else None
+    return (found, number) if isinstance(found, Member) and isinstance(number, int) else None
+
+
+def put_together(op: str, left: Value, right: Value, state: State) -> Value | None:
+    """``A | B``, ``A & B``, ``A ^ B`` of two flags of one class."""
+    one, two = flag_of(left), flag_of(right)
+    if one is None or two is None or one[0].cls != two[0].cls or op not in ("|", "&", "^"):
+        return None
+    number = one[1] | two[1] if op == "|" else one[1] & two[1] if op == "&" else one[1] ^ two[1]
+    return _flags(one[0], number, state)
+
+
+def without(flags: Value, state: State) -> Value | None:
+    """``~A``: all flags of its class but these."""
+    own = flag_of(flags)
+    cls = None if own is None else state.get(own[0].cls)
+    if own is None or not isinstance(cls, Class):
+        return None
+    every = 0
+    for each in members(cls, state):
+        found = flag_of(each)
+        every |= 0 if found is None else found[1]
+    return _flags(own[0], every & ~own[1], state)
+
+
+def _flags(like: Member, number: int, state: State) -> Value:
+    cls = state.get(like.cls)
+    for each in members(cls, state) if isinstance(cls, Class) else ():
+        found = flag_of(each)
+        if found is not None and found[1] == number:
+            return each
+    return (Const(replace(like, name=f"{number}", value=const(number))),)
 
 
 def _is_member(name: str, value: Value | None, state: State) -> bool:

@@ -11,7 +11,8 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Lib, Ref, Value, const, constant, only, unknown
 
-ARGS, CAUSE = "args", "__cause__"
+ARGS, CAUSE, PARTS = "args", "__cause__", "exceptions"
+_GROUPS = frozenset({"builtins.BaseExceptionGroup", "builtins.ExceptionGroup"})
 
 
 def kind(path: str) -> type[BaseException] | None:
@@ -40,9 +41,13 @@ def made(path: str, args: list[Value] | None, site: Site, state: State) -> Value
     fields: dict[str, Value] = {name: unknown("exception", site, name) for name in own}
     fields[ARGS] = unknown("exception", site, ARGS)
     fields[CAUSE] = NONE if args is not None else unknown("exception", site, CAUSE)
+    if is_group(path):
+        fields[PARTS] = unknown("exception", site, PARTS)
     if args is not None:
         fields[ARGS] = row(args, site, state)
         fields.update(_kept(cls, args))
+        if is_group(path) and len(args) == 2:
+            fields.update({"message": args[0], PARTS: args[1]})
     return (state.new(("exception", site), LibraryObject(path, fields, site)),)
 
 
@@ -55,6 +60,17 @@ def _kept(cls: type[BaseException], args: list[Value]) -> dict[str, Value]:
     if issubclass(cls, ImportError):
         return {"msg": args[0] if len(args) == 1 else NONE}
     return {"errno": args[0], "strerror": args[1]} if issubclass(cls, OSError) and len(args) > 1 else {}
+
+
+def is_group(path: str) -> bool:
+    """Whether a class is one of several exceptions as one."""
+    return path in _GROUPS
+
+
+def group_of(parts: list[Value], site: Site, state: State) -> Value:
+    """What a handler of ``except*`` gets: its part of the exceptions, as a group."""
+    held: Value = (state.new(("exceptions", site), Sequence("tuple", tuple(parts))),)
+    return (state.new(("group", site), LibraryObject("builtins.ExceptionGroup", {PARTS: held, ARGS: held}, site)),)
 
 
 def given_args(ref: Ref, args: list[Value], site: Site, state: State) -> None:

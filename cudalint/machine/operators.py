@@ -110,10 +110,20 @@ def hold_the_same(one: Object | None, two: Object | None) -> bool | None:
             pairs = list(zip(one.items, two.items, strict=True))
         case _:
             return None
-    known = [(constant(left), constant(right)) for left, right in pairs]
-    if any(left != right for left, right in known if ... not in (left, right)):
+    alike = [_are_alike(left, right) for left, right in pairs]
+    if False in alike:
         return False
-    return True if all(... not in pair for pair in known) else None
+    return None if None in alike else True
+
+
+def _are_alike(left: Value, right: Value) -> bool | None:
+    """Whether two things that containers hold are equal; of objects only that they are the same, or two classes."""
+    one, two = only(left), only(right)
+    if isinstance(one, Const) and isinstance(two, Const):
+        return one.value == two.value
+    if one is None or two is None or not _is_type(one) or not _is_type(two):
+        return None
+    return one == two
 
 
 def _is_type(atom: Atom) -> bool:

@@ -68,8 +68,8 @@ def gathered(
 def _bound(statement: ir.Stmt, importer: str, imports: Imports, library: Library) -> list[_Bound] | None:
     """What a statement binds; None where it may do more."""
     match statement:
-        case ir.FunctionDef(function=function, decorators=()):
-            return _function(function, importer)
+        case ir.FunctionDef(function=function, decorators=(), bound=name):
+            return _function(function, name, importer)
         case ir.Assign(targets=(ir.Name(id=name),), value=value):
             found = _constant(value)
             return None if found is None else [(name, found)]
@@ -82,7 +82,7 @@ def _bound(statement: ir.Stmt, importer: str, imports: Imports, library: Library
     return None
 
 
-def _function(function: ir.Function, module: str) -> list[_Bound] | None:
+def _function(function: ir.Function, name: str, module: str) -> list[_Bound] | None:
     defaults: list[tuple[str, Value]] = []
     for param in function.params:
         found = None if param.default is None else _constant(param.default)
@@ -91,7 +91,7 @@ def _function(function: ir.Function, module: str) -> list[_Bound] | None:
         if found is not None:
             defaults.append((param.name, found))
     made = Closure(function, Ref(("module", module)), module, tuple(defaults), bare=True)
-    return [(function.name, made)]
+    return [(name, made)]
 
 
 def _constant(node: ir.Expr) -> Value | None:

@@ -34,7 +34,7 @@ def note_validators(body: Iterable[ir.Stmt], scope: Ref, state: State) -> None:
     for statement in body:
         for decorator in statement.decorators if isinstance(statement, ir.FunctionDef) else ():
             kind, words, mode = _said_by(decorator)
-            bound = variables.get(statement.function.name, ()) if isinstance(statement, ir.FunctionDef) else ()
+            bound = variables.get(statement.bound, ()) if isinstance(statement, ir.FunctionDef) else ()
             if kind in _OF_FIELDS | _OF_ALL and isinstance(only(bound), Ref):
                 rows.append(
                     (state.new(("validator", scope), Sequence("tuple", (bound, const(f"{kind} {mode} {words}")))),)

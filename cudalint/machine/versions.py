@@ -7,6 +7,7 @@ import re
 from cudalint.machine.values import Atom, Unknown, Value, unknown
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
+_RELEASE = re.compile(r"v?\d+(?:\.\d+)*")
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "==": "=="}
 
 
@@ -23,11 +24,23 @@ def installed(least: str) -> Value:
 def compared(op: str, one: Atom | None, two: Atom | None) -> bool | None:
     """Whether a comparison of versions holds, where the least that can be installed tells; None where it does not."""
     match one, two:
+        case Unknown(sym=("version", str(left))), Unknown(sym=("version", str(right))):
+            return _of_both(op, left, right)
         case Unknown(sym=("version at least", str(least))), Unknown(sym=("version", str(wanted))):
             return _holds(op, _numbers(least), _numbers(wanted))
         case Unknown(sym=("version", str())), Unknown(sym=("version at least", str())):
             return compared(_MIRRORED.get(op, ""), two, one)
     return None
+
+
+def _of_both(op: str, left: str, right: str) -> bool | None:
+    """What is known of two releases; of what comes before one, or behind it, nothing is."""
+    if _RELEASE.fullmatch(left) is None or _RELEASE.fullmatch(right) is None:
+        return None
+    one, two = _numbers(left), _numbers(right)
+    if op == "==":
+        return one == two
+    return {"<": one < two, "<=": one <= two, ">": one > two, ">=": one >= two}.get(op)
 
 
 def _holds(op: str, least: tuple[int, ...], wanted: tuple[int, ...]) -> bool | None:

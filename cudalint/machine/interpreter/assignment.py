@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import absent, collecting, mappings, operators, questions, sets
+from cudalint.machine import absent, collecting, first_values, mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
@@ -44,6 +44,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
+    constant,
     is_device,
     only,
     union,
@@ -142,7 +143,10 @@ class Assignment(Core):
 
     def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
         """Bind a name where ``global`` and ``nonlocal`` say."""
-        state.set_variable(self._home(name, state, frame.scope), name, value)
+        home = self._home(name, state, frame.scope)
+        if home != frame.scope:
+            first_values.keep(home, name, state)
+        state.set_variable(home, name, value)
 
     def _home(self, name: str, state: State, scope: Ref) -> Ref:
         found = state.get(scope)
@@ -167,6 +171,9 @@ class Assignment(Core):
             items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
         if frame.tries and len(rows) == 1 and rows[0] is not None and len(rows[0]) != len(items):
             self.fail(state, frame, Raised(None, ("ValueError",)))
+            return []
+        if frame.tries and isinstance(constant(value), int | float | None):
+            self.fail(state, frame, Raised(None, ("TypeError",)))
             return []
         states = [state]
         for i, item in enumerate(items):
@@ -251,9 +258,10 @@ class Assignment(Core):
     def _replace_function(self, path: str, value: Value, state: State) -> None:
         """``torch.cuda.is_available = f`` or ``torch.distributed = mock``: from now on this process has that there."""
         path = self.library.canonical(path)
-        if self.library.function(path) is None and not self.library.holds_functions(path):
+        is_setting = path in self.library.constants
+        if not is_setting and self.library.function(path) is None and not self.library.holds_functions(path):
             return
-        if any(isinstance(atom, Const | Unknown) for atom in value):
+        if not is_setting and any(isinstance(atom, Const | Unknown) for atom in value):
             return
         found = state.get(REPLACED)
         before = found.variables if isinstance(found, Scope) else {}
@@ -317,6 +325,7 @@ class Assignment(Core):
             case Closure():
                 give_attribute(ref, found, attr, value, state, weak)
             case Scope():
+                first_values.keep(ref, attr, state)
                 state.set_variable(ref, attr, value)
 
     def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:

@@ -72,6 +72,8 @@ _NAMES_OF_MEMBERS = frozenset({"name", "_name_"})
 _OF_MEMBERS = _NAMES_OF_MEMBERS | {"value", "_value_"}
 # An attribute that is not there.
 _LACKING = Raised(None, ("AttributeError",))
+# Something that has no items is asked for one.
+_NO_ITEMS = Raised(None, ("TypeError",))
 # What functools.partialmethod makes, until it is asked of an object.
 _OWN_NAMES = frozenset({"__name__", "__qualname__"})
 _METHOD_BY_TYPE = "functools.singledispatchmethod"
@@ -594,6 +596,8 @@ class Attributes(Core):
                 return made
             if isinstance(found, Class | Closure):
                 return [(state, (atom,))]
+        if frame.tries and isinstance(atom, Const) and isinstance(atom.value, int | float | None):
+            return self.fail(state, frame, _NO_ITEMS)
         text = part_of_text(atom, key) if isinstance(atom, Const) else None
         if text is not None:
             return [(state, text)]

@@ -195,6 +195,8 @@ class Calls(Core):
                 return self.call_value(function, args, merged, state, frame, site, given.is_open, given.statement)
             case Ref():
                 return self._call_ref(atom, given.taken())
+            case Const(value=held, member=None) if frame.tries and isinstance(held, str | int | float | None):
+                return self.fail(state, frame, _NOT_TAKEN)
             case Tensor(device=device) if device.is_gpu:
                 read = self._tensor_data(atom, "calling the model", state, frame, site)
                 return [(after, unknown("call", site, after.process.identity)) for after, _ in read]

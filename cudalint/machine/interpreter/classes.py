@@ -9,7 +9,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine import enums, exceptions, mappings, operators, sets, signatures
 from cudalint.machine.classes import RUNTIME, Order, behind, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
@@ -26,6 +26,8 @@ _SETTINGS = "pydantic_settings.BaseSettings"
 # What runs behind an ``__init__`` that was made of the fields, and what it is given besides.
 _BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__", 0))
 _METACLASS = "metaclass"
+# Classes that say something to type checkers alone: what they make is a dict.
+_TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 # That it was ``dataclasses.dataclass`` that made a class, and that its fields are given by their names.
 _STANDARD, _RECORD, _BY_NAME = Lib("dataclasses.dataclass"), "dataclass", "kw_only"
 _OF_FIELDS, _APART = "field", "apart "
@@ -293,6 +295,9 @@ class Classes(Core):
         state, args, site = given.state, given.args, given.site
         if cls.members:
             return self._member_of(ref, cls, given)
+        if not _TYPED_DICTS.isdisjoint(entry for entry in self.mro(ref, state) if isinstance(entry, str)):
+            held: dict[Hashable, Value] = dict(given.kwargs.items())
+            return [(state, (state.new(("dict", site), Dict(held, exact=not given.is_open and not args)),))]
         meta = self._kind_of(ref, state)
         caller = None if meta is None else self._class_attribute(meta, "__call__", state)
         if caller is not None:
@@ -367,7 +372,8 @@ class Classes(Core):
             after = self.user_method(made, name, state)
             if after is not None:
                 rest = [unknown("context", site)] * more
-                results = self.call_value((after,), [(instance,), *rest], {}, state, frame, site)
+                named = _initial(state.get(after) if isinstance(after, Ref) else None, made)
+                results = self.call_value((after,), [(instance,), *rest], named, state, frame, site)
                 return [(s, (instance,)) for s, _ in results]
         args, kwargs = given.args, given.kwargs
         for base in (entry for entry in self.mro(ref, state) if isinstance(entry, str)):
@@ -536,6 +542,12 @@ def _asks_first(made: Class, state: State) -> bool:
     bases = [state.get(atom) if isinstance(atom := only(base), Ref) else None for base in made.bases]
     own = isinstance(scope, Scope) and "__getattribute__" in scope.variables
     return own or any(isinstance(base, Class) and base.asks_first for base in bases)
+
+
+def _initial(hook: Object | None, made: Instance) -> dict[str, Value]:
+    """What ``__post_init__`` is given: fields that the class has for it alone (``InitVar``)."""
+    params = hook.function.params[1:] if isinstance(hook, Closure) else ()
+    return {param.name: made.attributes[param.name] for param in params if param.name in made.attributes}
 
 
 def _record_attributes(fields: list[tuple[str, Value | None]], given: Given) -> dict[str, Value]:

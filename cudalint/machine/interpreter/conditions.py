@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import counting, mappings, questions
+from cudalint.machine import counting, enums, mappings, questions
 from cudalint.machine.assumptions import asking
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
@@ -13,7 +13,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Rank, Ref, Tensor, Unknown, Value, const
+from cudalint.machine.values import Atom, Bound, Const, Lib, Member, Rank, Ref, Tensor, Unknown, Value, const, constant
 
 
 @room
@@ -143,6 +143,8 @@ class Conditions(Core):
 
     def _truth_of(self, atom: Atom, state: State) -> bool | None:
         match atom:
+            case Const(value=Member(value=number, cls=cls)):
+                return bool(constant(number)) if enums.is_flag(self.mro(cls, state), self.library) else True
             case Const(value=value):
                 return bool(value)
             case Ref():

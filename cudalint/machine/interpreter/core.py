@@ -50,6 +50,8 @@ IDLE_PART = 12
 LEAST_IDLE = 100
 LOOK_PART = 16
 NEW_PART = 10
+# Of so many paths it is remembered that they ask None for something.
+MOST_BROKEN = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class Core(Hooks, ABC):
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[str]]] = {}
         # The exceptions that left the top level of the module that ran last as a program.
         self.uncaught: list[tuple[State, Raised]] = []
+        # What was so on paths on which None was asked for an attribute that it has not.
+        self._broken: list[tuple[questions.Fact, ...]] = []
         self.saved: dict[Atom, bool] = {}
         # The files that the program writes, as far as it shows which.
         self.written: set[Located] = set()
@@ -358,6 +362,15 @@ class Core(Hooks, ABC):
         if not frame.tries:
             self.record.refused.append(state.facts)
         return []
+
+    def asks_none(self, state: State) -> None:
+        """On this path None is asked for something: as far as can be seen, the program ends with that."""
+        if state.facts and state.facts not in self._broken and len(self._broken) < MOST_BROKEN:
+            self._broken.append(state.facts)
+            self.record.refused.append(state.facts)
+
+    def _comes_to_its_end(self, state: State) -> bool:
+        return not any(all(fact in state.facts for fact in facts) for facts in self._broken)
 
     def _watch_process(self, site: Site, state: State) -> None:
         """Record the process that comes to a statement, if that is watched."""

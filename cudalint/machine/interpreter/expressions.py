@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import counting, formats, operators, sets
+from cudalint.machine import counting, enums, formats, operators, sets
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -139,6 +139,12 @@ class Expressions(Core):
 
         Of ``job["parallel"]`` and ``job["run"]``, one after the other, both are of one job.
         """
+        if _is_beyond_none(link) and value == NONE and isinstance(base, ir.Name):
+            self.asks_none(state)
+        elif _is_beyond_none(link) and not frame.tries and _may_be_none(value):
+            value = tuple(atom for atom in value if (atom,) != NONE)
+            if (held := self._place(base, state, frame)) is not None:
+                self.keep_at(held, value, state)
         place = self._place(base, state, frame) if _asks_which(link, value) else None
         if place is None:
             return self._link(link, value, state, frame)
@@ -254,6 +260,11 @@ class Expressions(Core):
                 if asked is not None:
                     results.append((after, asked if node.op == "in" else operators.negate(asked)))
                     continue
+            if node.op in ("in", "not in") and self._is_flag(right, after):
+                one, two = enums.flag_of(left), enums.flag_of(right)
+                if one is not None and two is not None:
+                    results.append((after, const((one[1] & two[1] == one[1]) == (node.op == "in"))))
+                    continue
             if (of_both := _compare_containers(node.op, left, right, after)) is not None:
                 results.append((after, const(of_both)))
                 continue
@@ -311,6 +322,8 @@ class Expressions(Core):
         own = self.operate(op, left, right, state, frame, site)
         if own is not None:
             return own
+        if self._is_flag(left, state) and (flags := enums.put_together(op, left, right, state)) is not None:
+            return [(state, flags)]
         if frame.tries and operators.refuses(op, left, right):
             return self.fail(state, frame, Raised(None, ("TypeError",)))
         if frame.tries and op in ("/", "//", "%") and _is_zero(right) and isinstance(constant(left), int | float):
@@ -344,12 +357,18 @@ class Expressions(Core):
             return (state.new(("merged", frame.module, ordinal), made_map),)
         return operators.binary(op, left, right, ("bin", frame.module, ordinal))
 
+    def _is_flag(self, value: Value, state: State) -> bool:
+        found = enums.flag_of(value)
+        return found is not None and enums.is_flag(self.mro(found[0].cls, state), self.library)
+
     def _unary(self, node: ir.Unary, state: State, frame: Frame) -> Results:
         results: Results = []
         for after, value in self.eval(node.value, state, frame):
             found = constant(value)
             if isinstance(found, int) or (isinstance(found, float) and node.op != "~"):
                 results.append((after, const(-found if node.op == "-" else +found if node.op == "+" else ~int(found))))
+            elif node.op == "~" and self._is_flag(value, after) and (flags := enums.without(value, after)):
+                results.append((after, flags))
             elif (tensor := _tensor_of(value)) is not None:
                 site = Site(frame.module, node.ordinal)
                 results.extend(self._tensor_data(tensor, "arithmetic", after, frame, site))
@@ -519,6 +538,16 @@ def _compare_containers(op: str, left: Value, right: Value, state: State) -> boo
     if first.kind != second.kind or first.kind not in ("list", "tuple") or op not in ("<", "<=", ">", ">="):
         return None
     return None if held[0] is None or held[1] is None else sets.in_order(op, held[0], held[1], state)
+
+
+def _is_beyond_none(link: ir.Expr) -> bool:
+    """Whether something is asked for that None has not."""
+    return isinstance(link, ir.Attr) and not hasattr(None, link.attr)
+
+
+def _may_be_none(value: Value) -> bool:
+    """Whether something may be None, or one of several known things."""
+    return len(value) > 1 and NONE[0] in value and not any(isinstance(atom, Unknown) for atom in value)
 
 
 def _asks_which(link: ir.Expr, value: Value) -> bool:

@@ -33,7 +33,7 @@ class Functions(Core):
             for decorator in reversed(node.decorators):
                 values = [r for s, v in values for r in self._decorate(decorator, v, s, frame)]
             for after, value in values:
-                self.bind(node.function.name, value, after, frame)
+                self.bind(node.bound, value, after, frame)
                 result.append(after)
         return result
 

@@ -6,7 +6,7 @@ from collections.abc import Set
 
 from cudalint.ir import nodes as ir
 from cudalint.ir import promised, walk
-from cudalint.machine import collecting
+from cudalint.machine import collecting, first_values
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import STAR, Scope
 from cudalint.machine.interpreter import lineages
@@ -178,7 +178,16 @@ class Imports(Core):
 
     def _bind_names(self, node: ir.ImportFrom, home: str, state: State, frame: Frame) -> None:
         for name, alias in node.names or ():
-            self.bind(alias or name, (Deferred(home, name, Site(frame.module, node.ordinal)),), state, frame)
+            value: Value = (Deferred(home, name, Site(frame.module, node.ordinal)),)
+            self.bind(alias or name, self._held_now(home, name, state) or value, state, frame)
+
+    def _held_now(self, home: str, name: str, state: State) -> Value:
+        """What a module that was imported before has under a name by now, if a function changed that."""
+        ref = Ref(("module", home))
+        found = state.get(ref)
+        if not isinstance(found, Scope) or found.variables.get(name) == first_values.of(found, name, state):
+            return ()
+        return self._member((ref,), name, state) or ()
 
     def act(self, home: str, state: State, frame: Frame, ordinal: int) -> list[State]:
         """Run the modules that an import reaches and whose top level matters; the others wait."""
@@ -214,7 +223,7 @@ class Imports(Core):
             loaded = self.load_one(atom.module, state, frame, atom.site)
             result: Results = []
             for current, module in loaded:
-                found = self._member(module, atom.name, current)
+                found = self._first_member(module, atom.name, current)
                 # A package may import its own submodules by its own name: that is what they are.
                 if found is not None and atom not in found:
                     result.extend(self.resolve_deferred(found, current, frame, depth + 1))
@@ -226,7 +235,7 @@ class Imports(Core):
             if atom.name is None:
                 result.append((current, module))
                 continue
-            found = self._member(module, atom.name, current)
+            found = self._first_member(module, atom.name, current)
             if found is not None:
                 result.extend(self.resolve_deferred(found, current, frame, depth + 1))
                 continue
@@ -238,6 +247,11 @@ class Imports(Core):
         atom = only(module)
         found = state.get(atom) if isinstance(atom, Ref) else None
         return found.variables.get(name) if isinstance(found, Scope) else None
+
+    def _first_member(self, module: Value, name: str, state: State) -> Value | None:
+        now = self._member(module, name, state)
+        found = state.get(atom) if isinstance(atom := only(module), Ref) else None
+        return now if now is None or not isinstance(found, Scope) else first_values.of(found, name, state)
 
     def _from_getattr(
         self, module: Value, name: str, state: State, site: Site, frame: Frame, depth: int = 0
@@ -398,6 +412,8 @@ class Imports(Core):
         states = self._top_level(module, state, inner)
         self._active.pop()
         collecting.end_import(states, journal, self.puts)
+        for after in states:
+            first_values.forget(module.name, after)
         if len(states) == 1:
             states[0].freeze()
         if frame is None:

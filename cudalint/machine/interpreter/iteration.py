@@ -400,6 +400,11 @@ class Iteration(Core):
         row = self._row_of(found, state) if isinstance(found, Instance) else None
         return None if row is None else list(row)
 
+    def _exact_keys(self, value: Value, state: State) -> list[Value] | None:
+        found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+        is_known = isinstance(found, Dict) and found.exact and not found.element
+        return [of_key(key) for key in found.items] if is_known and isinstance(found, Dict) else None
+
     def elements(self, value: Value, state: State) -> list[Value]:
         """What iterating a value may give; empty where nothing is known."""
         result: list[Value] = []
@@ -611,8 +616,8 @@ class Iteration(Core):
         clause = node.generators[depth]
         done: list[State] = []
         exact = True
-        for current, iterable in self.eval(clause.iter, state, frame):
-            known = self.exact_items(iterable, current)
+        for current, iterable in self.eval(clause.iter, state, frame if depth else _around(frame, state)):
+            known = self.exact_items(iterable, current) or self._exact_keys(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
             most = _most_rounds(node)
             numbers = _numbers_of(iterable, current) if most > MOST_ITEMS else None
@@ -969,3 +974,12 @@ def _told_apart(rounds: list[Value]) -> list[Value]:
 def _is_step(value: Value) -> bool:
     """Whether an item of a loop does something of its own: a function, a method, an object."""
     return isinstance(only(value), Ref | Bound | Partial | Task)
+
+
+def _around(frame: Frame, state: State) -> Frame:
+    """Where what a comprehension goes through first is looked up: in a class body, which sees its own names there."""
+    found = state.get(frame.scope)
+    parent = found.parent if isinstance(found, Scope) else None
+    outer = None if parent is None else state.get(parent)
+    is_class = isinstance(outer, Scope) and outer.kind == "class"
+    return replace(frame, scope=parent) if is_class and parent is not None else frame

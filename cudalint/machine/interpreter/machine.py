@@ -186,7 +186,8 @@ class Machine(
         """The entry's process ends in these states."""
         for state in states:
             self.effects.process_ends(self, state)
-            self.record.completed.append(state.facts)
+            if self._comes_to_its_end(state):
+                self.record.completed.append(state.facts)
 
     # -- libraries -------------------------------------------------------------------------------
 

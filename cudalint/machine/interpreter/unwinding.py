@@ -69,7 +69,11 @@ class Unwinding(Core):
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
         for current, exception in self._joined_raises(raised):
-            after.extend(self._handle(node.handlers, current, exception, frame))
+            parts = self._parts_of(exception, current) if node.star else None
+            if parts is None:
+                after.extend(self._handle(node.handlers, current, exception, frame))
+            else:
+                after.extend(self._handle_parts(node.handlers, current, exception, parts, frame))
         after = self.joined(after)
         if not node.final:
             return after
@@ -93,10 +97,49 @@ class Unwinding(Core):
         catching = [handler for handler in handlers if self._catches(handler, raised, state, frame)]
         if not catching:
             frame.raises.append((state, raised))
+            if not frame.tries and raised.outcome is None and raised.launch is None:
+                self.record.refused.append(state.facts)
             return []
         if not raised.hidden:
             return self._handled(catching[0], state, raised, frame)
         return [after for handler in catching for after in self._handled(handler, state.clone(), raised, frame)]
+
+    def _parts_of(self, raised: Raised, state: State) -> list[Value] | None:
+        """The exceptions that ``except*`` hands out; None where one is not known, or is a failure that is reported."""
+        if raised.outcome is not None or raised.launch is not None or raised.missing is not None or not raised.value:
+            return None
+        held = state.get(atom) if isinstance(atom := only(raised.value), Ref) else None
+        parts: list[Value] | None = [raised.value]
+        if isinstance(held, LibraryObject) and exceptions.is_group(held.type):
+            parts = self.exact_items(held.fields[exceptions.PARTS], state)
+        return parts if parts is not None and all(exceptions.is_one(part, state) for part in parts) else None
+
+    def _handle_parts(
+        self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, parts: list[Value], frame: Frame
+    ) -> list[State]:
+        """``except*``: each handler takes what it is for, as one group; what none took goes on."""
+        states = [state]
+        for handler in handlers:
+            taken = [part for part in parts if self._catches(handler, self._as_raised(part, state), state, frame)]
+            if not taken or not handler.body:
+                continue
+            parts = [part for part in parts if part not in taken]
+            site = Site(frame.module, handler.body[0].ordinal)
+            following: list[State] = []
+            for current in states:
+                group = replace(raised, hidden=False, value=exceptions.group_of(taken, site, current))
+                following.extend(self._handled(handler, current, group, frame))
+            states = following
+        if not parts:
+            return states
+        for current in states:
+            rest = parts[0] if len(parts) == 1 else exceptions.group_of(parts, Site(frame.module, 0), current)
+            frame.raises.append((current, replace(self._as_raised(rest, current), harmless=raised.harmless)))
+        return []
+
+    def _as_raised(self, exception: Value, state: State) -> Raised:
+        names = [name for order in self._with_bases(exception, state) for name in order if name != "object"]
+        return Raised(None, tuple(dict.fromkeys(names)), value=exception)
 
     def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
         if handler.name is not None:
@@ -446,7 +489,7 @@ class Unwinding(Core):
     def _is_known_exception(self, made: ir.Expr, state: State, frame: Frame) -> bool:
         """Whether what is raised is, or is made by, a class that is known, or something that a variable stands for."""
         called = _called(made)
-        if not isinstance(called, ir.Name) or called.id in _GROUPS:
+        if not isinstance(called, ir.Name):
             return False
         value = self.lookup(called.id, state, frame.scope)
         atom = Lib(f"builtins.{called.id}") if value is None else only(value)

@@ -248,6 +248,59 @@ def item(machine: Machine, call: Call) -> Results:
     return [(call.state, found.fields.get(names[0], default))]
 
 
+def dotlist(machine: Machine, call: Call) -> Results:
+    """``OmegaConf.from_dotlist(["model.device=cuda"])``."""
+    state = call.state
+    rows = machine.exact_items(call.get("items") or (), state)
+    texts_given = None if rows is None else [constant(row) for row in rows]
+    made: dict[str, Any] = {}
+    for row in texts_given or ():
+        if not isinstance(row, str) or "=" not in row:
+            return [(state, unknown("config", call.site))]
+        key, _, text = row.partition("=")
+        try:
+            said: Any = texts.read("yaml", text)
+        except texts.NoSettings:
+            return [(state, unknown("config", call.site))]
+        for part in reversed(key.split(".")):
+            said = {part: said}
+        made = _over(made, said)
+    if texts_given is None:
+        return [(state, unknown("config", call.site))]
+    return [(state, _config(settings.as_value(made, state, call.site), state, call.site, 0))]
+
+
+def plain(machine: Machine, call: Call) -> Results:
+    """``OmegaConf.to_container(cfg)``: dicts and lists again."""
+    return [(call.state, _as_plain(call.get("obj") or unknown("config", call.site), call.state, call.site, 0))]
+
+
+def _as_plain(value: Value, state: State, site: Site, depth: int) -> Value:
+    fields = None if depth > _DEEPEST else _fields(value, state)
+    if fields is not None:
+        items: dict[Hashable, Value] = {n: _as_plain(v, state, site, depth + 1) for n, v in fields.items()}
+        return (state.new(("plain", site, depth, only(value)), Dict(items)),)
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    if isinstance(found, Sequence) and found.items is not None and depth <= _DEEPEST:
+        parts = tuple(_as_plain(part, state, site, depth + 1) for part in found.items)
+        return (state.new(("plain", site, depth, atom), replace(found, items=parts)),)
+    return value
+
+
+def select(machine: Machine, call: Call) -> Results:
+    """``OmegaConf.select(cfg, "model.device", default=None)``."""
+    state, names = call.state, strings(call.get("key") or ())
+    value = call.get("config") or ()
+    for part in names[0].split(".") if len(names) == 1 else ("",):
+        fields = _fields(value, state)
+        if fields is None or not part:
+            return [(state, unknown("config item", call.site))]
+        value = fields.get(part, call.get("default") or NONE)
+        if part not in fields:
+            break
+    return [(state, value)]
+
+
 def _config(value: Value, state: State, site: Site, depth: int) -> Value:
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None

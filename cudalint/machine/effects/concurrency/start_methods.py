@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine.effects.receivers import library_of
+from cudalint.machine.effects.receivers import library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -89,8 +89,11 @@ def _default_names(machine: Machine, state: State, library: str) -> Value:
 
 
 def get_start_method(machine: Machine, call: Call) -> Results:
-    """``get_start_method()``: settles the default."""
+    """``get_start_method()``: settles the default; of a context, its own."""
     state = call.state
+    context = library_object(call)
+    if context is not None and "<method>" in context.fields:
+        return [(state, context.fields["<method>"])]
     library = library_of(call)
     method = state.process.method(library)
     if call.get("allow_none") == TRUE and method.names is None and method.fixed is None:

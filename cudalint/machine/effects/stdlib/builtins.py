@@ -44,12 +44,21 @@ def cast(machine: Machine, call: Call) -> Results:
     one = only(value)
     if call.frame.tries and isinstance(one, Const) and isinstance(one.value, str) and not _is_number(kind, one.value):
         return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
+    if call.frame.tries and kind in ("int", "float") and value == NONE:
+        return machine.fail(state, call.frame, Raised(None, ("TypeError",)))
     said = machine.special(value, ("__str__", "__repr__"), [], state, call.frame, call.site) if kind == "str" else None
     if said is not None:
         return said
     if kind == "str" and (text := exceptions.text(value, state)) is not None:
         return [(state, text)]
+    if kind == "bool":
+        return [(s, _as_truth(machine, v, s, call)) for s, v in machine.judged([(state, value)], call.frame, call.site)]
     return [(state, tuple(dict.fromkeys(_cast_atom(kind, a, call) for a in value)))]
+
+
+def _as_truth(machine: Machine, value: Value, state: State, call: Call) -> Value:
+    verdict, _ = machine.truth(value, state)
+    return tuple(dict.fromkeys(_cast_atom("bool", a, call) for a in value)) if verdict is None else const(verdict)
 
 
 def _is_number(kind: str, text: str) -> bool:

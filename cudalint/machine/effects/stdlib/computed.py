@@ -24,7 +24,7 @@ import statistics
 import struct
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cudalint.machine import operators
 from cudalint.machine.frame import Call, Raised, Results
@@ -169,10 +169,19 @@ def computed(machine: Machine, call: Call) -> Results | None:
         return None
     if isinstance(found, str | bytes) and len(found) > operators.LONGEST:
         return None
+    for value in call.args:
+        _use_up(value, call.state)
     if rows is None:
         return [(call.state, _as_value(found, call.state, call.site))]
     items = tuple(_as_value(row, call.state, call.site) for row in rows)
     return [(call.state, (call.state.new(("computed", call.site), Sequence("list", items)),))]
+
+
+def _use_up(value: Value, state: State) -> None:
+    """Of a generator that was gone through nothing is left."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "iterator":
+        state.store(atom, replace(found, items=()))
 
 
 # What a function gives as it is; all else is gone through.
@@ -249,7 +258,8 @@ def _as_python(machine: Machine, value: Value, state: State, depth: int) -> obje
         return list(found.items) if is_plain else _Kept(value)
     if isinstance(found, Sequence) and found.numbers is not None and len(found.numbers) <= _MOST:
         return list(found.numbers)
-    if not isinstance(found, Sequence) or found.kind not in ("list", "tuple") or found.open:
+    kinds = ("list", "tuple", "iterator") if depth == 0 else ("list", "tuple")
+    if not isinstance(found, Sequence) or found.kind not in kinds or found.open:
         return _Kept(value)
     if found.items is None or len(found.items) > _MOST:
         return _Kept(value)

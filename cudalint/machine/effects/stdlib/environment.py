@@ -64,6 +64,19 @@ def environ_get(machine: Machine, call: Call) -> Results:
         return [(call.state, (Rank(_RANKS[name]),))]
     if len(call.args) > 1 and name not in OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
+    if call.frame.tries and not call.path.endswith("get") and name not in OFTEN_SET:
+        return _set_or_not(machine, call, name)
+    return [(call.state, unknown("environ", name))]
+
+
+def _set_or_not(machine: Machine, call: Call, name: str) -> Results:
+    """What is read where something waits for it not to be set."""
+    question = (IN_ENVIRONMENT, name)
+    is_set = call.state.fact(question)
+    if is_set is False:
+        return machine.fail(call.state, call.frame, _NOT_SET)
+    if is_set is None:
+        machine.fail(call.state.split(question), call.frame, _NOT_SET)
     return [(call.state, unknown("environ", name))]
 
 

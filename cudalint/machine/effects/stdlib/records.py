@@ -10,11 +10,15 @@ from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Lib, Ref, Task, Value, const, constant, only, unknown
 
 # What else a field tells of itself.
 _OF_FIELDS = ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only")
 _MISSING: Value = (Lib("dataclasses.MISSING"),)
+# So deep records are looked into.
+_DEEPEST = 4
 
 
 def field(machine: Machine, call: Call) -> Results:
@@ -22,7 +26,7 @@ def field(machine: Machine, call: Call) -> Results:
     default = call.get("default")
     if default is not None:
         return [(call.state, default)]
-    factory = call.kwargs.get("default_factory") or call.kwargs.get("factory")
+    factory = call.get("default_factory") or call.get("factory")
     if factory is not None:
         return [(call.state, (Task(factory, (), ()),))]
     return [(call.state, unknown("field", call.site))]
@@ -61,15 +65,44 @@ def changed(machine: Machine, call: Call) -> Results:
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, Instance):
         return [(call.state, unknown("replace", call.site))]
+    given_names = _updated(machine, call)
     # Of which fields the code does not show, each may be another one.
-    kept = {name: unknown("replaced", call.site, name) for name in found.attributes} if call.open else found.attributes
-    made = replace(found, attributes={**kept, **call.kwargs})
+    is_open = call.open or given_names is None
+    kept = {name: unknown("replaced", call.site, name) for name in found.attributes} if is_open else found.attributes
+    made = replace(found, attributes={**kept, **(given_names or {})})
     ref = call.state.new(("replace", call.site), made)
     after = machine.user_method(made, "__post_init__", call.state)
-    if after is None:
+    if after is None or call.text("key"):
         return [(call.state, (ref,))]
     results = machine.call_value((after,), [(ref,)], {}, call.state, call.frame, call.site)
     return [(state, (ref,)) for state, _ in results]
+
+
+def _updated(machine: Machine, call: Call) -> dict[str, Value] | None:
+    """The fields that are changed, by keywords or in one dict; None where that dict is not known."""
+    keyword = call.text("key")
+    if not keyword or keyword not in call.kwargs:
+        return {} if keyword else dict(call.kwargs)
+    found = call.state.get(atom) if isinstance(atom := only(call.kwargs[keyword]), Ref) else None
+    if not isinstance(found, Dict) or not found.exact:
+        return None
+    return {name: value for name, value in found.items.items() if isinstance(name, str)}
+
+
+def validated(machine: Machine, call: Call) -> Results:
+    """``Model.model_validate(data)``: an instance of what a dict holds."""
+    state, cls = call.state, call.receiver
+    found = state.get(cls) if isinstance(cls, Ref) else None
+    given = call.get("obj") or ()
+    data = state.get(atom) if isinstance(atom := only(given), Ref) else None
+    if isinstance(data, Instance):
+        return [(state, given)]
+    if not isinstance(cls, Ref) or not isinstance(found, Class):
+        return [(state, unknown("validated", call.site))]
+    items = data.items if isinstance(data, Dict) else {}
+    kwargs = {name: value for name, value in items.items() if isinstance(name, str)}
+    is_open = not isinstance(data, Dict) or not data.exact
+    return machine.call_value((cls,), [], kwargs, state, call.frame, call.site, is_open)
 
 
 def named_tuple(machine: Machine, call: Call) -> Results:
@@ -105,8 +138,34 @@ def as_dict(machine: Machine, call: Call) -> Results:
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, Instance):
         return [(call.state, unknown("asdict", call.site))]
-    items: dict[Hashable, Value] = {n: v for n, v in found.attributes.items() if not n.startswith("<")}
-    return [(call.state, (call.state.new(("asdict", call.site), Dict(items)),))]
+    is_flat = call.path.endswith("._asdict") or constant(call.kwargs.get("recurse", ())) is False
+    return [(call.state, _held_by(machine, found, call.state, call.site, _DEEPEST if is_flat else 0))]
+
+
+def _held_by(machine: Machine, record: Instance, state: State, site: Site, depth: int) -> Value:
+    """The fields of a record by their names, those of records in it as well."""
+    names = [name for name, _ in machine.record_fields(record.cls, state)] or list(record.attributes)
+    items: dict[Hashable, Value] = {
+        name: _plain(machine, record.attributes[name], state, site, depth + 1)
+        for name in names
+        if name in record.attributes and not name.startswith("<")
+    }
+    return (state.new(("asdict", site, depth, record.site), Dict(items)),)
+
+
+def _plain(machine: Machine, value: Value, state: State, site: Site, depth: int) -> Value:
+    """What a record holds as a dict of it has it."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) and depth <= _DEEPEST else None
+    match found:
+        case Instance(cls=cls) if machine.record_fields(cls, state):
+            return _held_by(machine, found, state, site, depth)
+        case Dict(items=items):
+            made = {key: _plain(machine, item, state, site, depth + 1) for key, item in items.items()}
+            return (state.new(("asdict of", site, depth, atom), replace(found, items=made, view=None)),)
+        case Sequence(kind="list" | "tuple", items=tuple(parts)):
+            held = tuple(_plain(machine, part, state, site, depth + 1) for part in parts)
+            return (state.new(("asdict of", site, depth, atom), replace(found, items=held)),)
+    return value
 
 
 def variables(machine: Machine, call: Call) -> Results:

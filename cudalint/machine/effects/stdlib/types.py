@@ -157,6 +157,9 @@ def is_subclass(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
     if not isinstance(kind, Lib | Ref):
         return None
     if isinstance(atom, Lib) and isinstance(kind, Lib):
+        below, above = _own_class(atom.path), _own_class(kind.path)
+        if below is not None and above is not None:
+            return issubclass(below, above)
         return True if machine.library.is_a(atom.path, kind.path) else None
     if not isinstance(atom, Ref) or not isinstance(state.get(atom), Class):
         return None
