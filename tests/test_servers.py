@@ -331,13 +331,50 @@ def test_pytest_forks_for_each_test_where_its_settings_say_so(tmp_path: Path, na
     assert under_pytest(tmp_path, "") == []
 
 
+IN_CLASSES = """
+import unittest
+
+import torch
+
+{top}
+
+
+class TestSums:
+    def test_sum(self, tmp_path):
+        assert torch.ones(2, device="cuda").sum() == 2
+
+    def helper(self):
+        torch.zeros(1).cuda()
+
+
+class Others(unittest.TestCase):
+    def setUp(self):
+        self.ones = torch.ones(2, device="cuda")
+
+    def test_other(self):
+        print(self)
+
+
+class Helpers:
+    def test_nothing(self):
+        torch.zeros(1).cuda()
+"""
+
+
+def test_pytest_forks_for_the_tests_of_classes_too(tmp_path: Path) -> None:
+    (tmp_path / "setup.cfg").write_text(FORKED["setup.cfg"], encoding="utf-8")
+    found = [("CUD104", "error", 10), ("CUD104", "error", 21)]
+    assert under_pytest(tmp_path, LOADS, IN_CLASSES) == found
+    assert under_pytest(tmp_path, "", IN_CLASSES) == []
+
+
 def test_pytest_that_is_told_otherwise_first(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = -ra\n", encoding="utf-8")
     (tmp_path / "setup.cfg").write_text(FORKED["setup.cfg"], encoding="utf-8")
     assert under_pytest(tmp_path, LOADS) == []
 
 
-def under_pytest(folder: Path, top: str) -> list[tuple[str, str, int]]:
-    text = TESTS.format(top=top)
+def under_pytest(folder: Path, top: str, tests: str = TESTS) -> list[tuple[str, str, int]]:
+    text = tests.format(top=top)
     found = analyse([SourceFile(f"{folder}/test_sums.py", text, text.encode())], Options(), root=str(folder)).findings
     return [(f.code, f.severity.value, f.span.start.row) for f in found]

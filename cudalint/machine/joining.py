@@ -49,8 +49,11 @@ _BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
 _TELLING = frozenset(
-    {"cuda", "gpu", "cpu", "nccl", "gloo", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", ""}
-)
+    {
+        "cuda", "gpu", "cpu", "nccl", "gloo", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", "",
+        "CUDAExecutionProvider", "TensorrtExecutionProvider", "CPUExecutionProvider",
+    }
+)  # fmt: skip
 
 
 def join_process(a: Process, b: Process) -> Process:

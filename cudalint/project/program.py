@@ -670,11 +670,18 @@ class FileProgram:
         """Whether a module says itself what it does as a program, or can be nothing else."""
         if self.facts(name).guards_main or self.is_notebook(name):
             return True
-        return os.path.basename(self.sources[name].path) == "__main__.py"
+        return self._is_main_file(name)
 
     def is_notebook(self, name: str) -> bool:
         """Whether a module is a notebook: nothing imports it, and it runs in the main module of a kernel."""
         return name in self.sources and self.sources[name].path.endswith(".ipynb")
+
+    def is_package_main(self, module: str) -> bool:
+        """Whether a module is what ``python -m package`` runs, which no child of that process imports again."""
+        return module in self.sources and self._is_main_file(module) and bool(self.parents(module))
+
+    def _is_main_file(self, name: str) -> bool:
+        return os.path.basename(self.sources[name].path) == "__main__.py"
 
     def is_run_in(self, notebook: str, module: str) -> bool:
         """Whether a magic of a notebook runs a module in the kernel, whose main module then holds what that defines."""
@@ -687,7 +694,7 @@ class FileProgram:
 
     def runs_in_package(self, name: str) -> bool:
         """Whether a program is started as a part of its package, as ``python -m`` does: else nothing imports that."""
-        return os.path.basename(self.sources[name].path) == "__main__.py" or self.facts(name).imports_relatively
+        return self._is_main_file(name) or self.facts(name).imports_relatively
 
     def lies_outside_packages(self, name: str) -> bool:
         """Whether a module is a file by itself, or a package at the top."""

@@ -54,7 +54,8 @@ _NOT_TAKEN = Raised(None, ("TypeError",))
 # that are each given another name.
 DESCENT = 8
 # What computes with an object that was moved to a GPU, whatever it is: calling it, and methods that a model names so.
-_MODULE_CALL = "torch.nn.Module.__call__"
+_MODULE = "torch.nn.Module"
+_MODULE_CALL = f"{_MODULE}.__call__"
 
 
 @room
@@ -205,7 +206,8 @@ class Calls(Core):
             return [result for one in ready for result in self._call_atom(atom, one)]
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
         moved = self._moved_object(atom, state)
-        call = None if moved is None else self._library_call(_MODULE_CALL, state, frame, site, given.args, given.kwargs)
+        path = self._as_of_module(atom)
+        call = None if moved is None else self._library_call(path, state, frame, site, given.args, given.kwargs)
         if call is not None:
             call.receiver = moved
             return self.library_call(call)
@@ -238,6 +240,11 @@ class Calls(Core):
         name = _unknown_name(function)
         has = self.library.traits.has
         return (name,) if name is not None and (has(name, "gives-texts") or has(name, "gives-rows")) else ()
+
+    def _as_of_module(self, function: Atom) -> str:
+        """The method of a module as which something is called that nobody knows."""
+        path = f"{_MODULE}.{_unknown_name(function)}"
+        return path if path in self.library.functions else _MODULE_CALL
 
     def _moved_object(self, function: Atom, state: State) -> Unknown | None:
         """The unknown object on a GPU with which a call of an unknown function computes."""

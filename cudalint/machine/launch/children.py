@@ -12,7 +12,7 @@ from cudalint.machine.launch import fork_hooks
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import Ref
+from cudalint.machine.values import Ref, const
 
 _SERVER = "fork server"
 
@@ -128,8 +128,9 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         return [state]
     inner = Frame(Ref(("module", machine.main)), machine.main)
     state.store(inner.scope, Scope({}, None, machine.main, "module"))
-    if machine.program.is_notebook(machine.main):
-        # The main module of a kernel has no file: a fresh process has another one, in which nothing is defined.
+    if machine.program.is_notebook(machine.main) or _runs_package(machine, parent):
+        # The main module of a kernel has no file, and that of a package is not imported by children: a fresh process
+        # has another one, in which nothing is defined.
         return [state]
     saved = machine.uncaught
     machine.booting.append(state.process.identity)
@@ -146,6 +147,14 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
             current.process = _of_server(current.process, child_identity(current, start), start.label)
             _remember_parent(machine, current.process, parent)
     return states[:2]
+
+
+def _runs_package(machine: Machine, parent: State) -> bool:
+    """Whether the program is a package that was run by its name (CPython: ``multiprocessing.spawn``)."""
+    if not machine.program.is_package_main(machine.main):
+        return False
+    main = parent.get(Ref(("module", machine.main)))
+    return isinstance(main, Scope) and main.variables.get("__name__") == const("__main__")
 
 
 def _remember_parent(machine: Machine, process: Process, parent: State) -> None:

@@ -322,6 +322,9 @@ def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, n
     if machine.program.is_notebook(machine.main):
         what = f"{name}, which a cell of the notebook defines,"
         return _lost(machine, state, start, launch, what, how=launch.failure)
+    if machine.program.is_package_main(machine.main):
+        what = f"{name}, which the package's __main__.py defines,"
+        return _lost(machine, state, start, launch, what, how=launch.failure)
     return _lost(machine, state, start, launch, f"{name}, which only the main guard defines")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine import gpu_memory, operators
+from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.gpu.choices import chosen, depends, idle
 from cudalint.machine.effects.torch import ranks
@@ -13,7 +14,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Atom, Dev, Ref, Value, const, only, union, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Atom, Dev, Ref, Unknown, Value, const, only, union, unknown
 
 
 def placed(machine: Machine, call: Call) -> Results:
@@ -171,6 +172,8 @@ def estimator(machine: Machine, call: Call) -> Results:
     device: Value = call.kwargs.get("device", NONE)
     if depends(call) or call.text("device"):
         found = chosen(call)
+        if found is None and _is_told_otherwise(call):
+            return plain.unmodelled(machine, call)
         device = NONE if found is None else (found,)
     fields: dict[str, Value] = {"<device>": device}
     if call.text("key"):
@@ -181,6 +184,12 @@ def estimator(machine: Machine, call: Call) -> Results:
         framework = call.text("framework", "torch")
         after = cuda.touch(machine, call.state, call.frame, call.site, framework, call.text("gpu"), call.label)
     return [] if after is None else [(after, (after.new(("estimator", call.site), made),))]
+
+
+def _is_told_otherwise(call: Call) -> bool:
+    """Whether an object stands where a device may be named: what it was made of may tell of a GPU."""
+    given = call.get(call.text("device")) or ()
+    return any(isinstance(atom, Ref | Unknown) for atom in given)
 
 
 def _settings(call: Call, given: Value) -> Value:

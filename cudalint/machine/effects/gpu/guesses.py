@@ -97,16 +97,19 @@ def as_built(call: Call) -> list[Call]:
 
 
 def built_with(machine: Machine, call: Call) -> Results:
-    """``get_available_providers()``: the names in ``methods`` where the package ``key`` was built for a GPU."""
+    """``get_available_providers()``: the names in ``methods`` where the package ``key`` was built for a GPU.
+
+    Without, it has the last of them.
+    """
     question = (questions.BUILT, call.text("key"))
     known = call.state.fact(question)
+    names = [const(name) for name in call.texts("methods")]
     results: Results = []
     for answer in (True, False) if known is None else (known is True,):
         state = call.state.clone() if answer and known is None else call.state
         state.assume(question, answer)
-        names = Sequence("list", tuple(const(name) for name in call.texts("methods")))
-        value: Value = (state.new(("built", call.site), names),) if answer else unknown("built", call.site)
-        results.append((state, value))
+        made = Sequence("list", tuple(names if answer else names[-1:]))
+        results.append((state, (state.new(("built", call.site, answer), made),)))
     return results
 
 

@@ -8,14 +8,17 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, Closure, Dict, LibraryObject, Scope
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Ref, Value, constant, holds_deferred, only, unknown
+from cudalint.machine.values import NONE, Bound, Ref, Value, constant, holds_deferred, only, unknown
 
 FORKED_TESTS = "pytest-forked"
+# What classes of tests are that are not called Test..., and what runs of theirs before each test.
+_CASES = frozenset({"unittest.TestCase", "unittest.IsolatedAsyncioTestCase"})
+_SET_UP = ("setUp", "setup_method")
 
 
 def queue_worker(machine: Machine, call: Call) -> Results:
@@ -110,7 +113,9 @@ def _runs_jobs(machine: Machine, state: State, frame: Frame, told: Mapping[str, 
 
 def _place(function: Value, state: State, frame: Frame) -> Site:
     """Where a function is defined that nothing of the program calls."""
-    found = state.get(atom) if isinstance(atom := only(function), Ref) else None
+    atom = only(function)
+    defined = atom.function if isinstance(atom, Bound) else atom
+    found = state.get(defined) if isinstance(defined, Ref) else None
     return Site(found.module, found.function.ordinal) if isinstance(found, Closure) else Site(frame.module, 0)
 
 
@@ -125,8 +130,39 @@ def all_forked(machine: Machine, state: State, frame: Frame, names: dict[str, Va
     """The same of all tests of a module, where the settings of pytest say so."""
     for name, value in names.items():
         if name.startswith("test") and is_function(value, state):
-            serving = Serving("pytest-forked", _place(value, state, frame), frame, certain=True)
-            fork_workers(machine, state.clone(), serving, (task(value, []),))
+            _fork_test(machine, state.clone(), frame, [value])
+        elif _is_test_class(machine, name, value, state):
+            _fork_methods(machine, state, frame, value)
+
+
+def _fork_test(machine: Machine, state: State, frame: Frame, calls: list[Value]) -> None:
+    """Fork a process for a test, which runs after what its class sets up; findings point at the test."""
+    serving = Serving("pytest-forked", _place(calls[-1], state, frame), frame, certain=True)
+    fork_workers(machine, state, serving, tuple(task(value, []) for value in calls))
+
+
+def _is_test_class(machine: Machine, name: str, value: Value, state: State) -> bool:
+    """Whether pytest collects a class: by its name, or as one of unittest."""
+    atom = only(value)
+    if not isinstance(atom, Ref) or not isinstance(state.get(atom), Class):
+        return False
+    return name.startswith("Test") or machine.library_base(atom, state) in _CASES
+
+
+def _fork_methods(machine: Machine, state: State, frame: Frame, cls: Value) -> None:
+    """Fork a process for each test of a class, with an object of its own."""
+    tests = sorted(name for name in _settings(state, cls) if name.startswith("test"))
+    if not tests:
+        return
+    for made, value in machine.call_value(cls, [], {}, state.clone(), frame, _place(cls, state, frame)):
+        atom = only(value)
+        found = made.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, Instance) or not isinstance(atom, Ref):
+            continue
+        for name in tests:
+            methods = (machine.user_method(found, method, made) for method in (*_SET_UP, name))
+            calls: list[Value] = [(Bound(method, atom),) for method in methods if method is not None]
+            _fork_test(machine, made.clone(), frame, calls)
 
 
 def _forks(call: Call) -> bool:
