@@ -39,7 +39,7 @@ from cudalint.machine.effects.frameworks import (
     sessions,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, cuda, current, defaults, devices, guesses, queries
+from cudalint.machine.effects.gpu import arrays, choices, cuda, current, defaults, devices, guesses, kernels, queries
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.effects.servers import (
     celery,
@@ -66,6 +66,7 @@ from cudalint.machine.effects.stdlib import (
     environment,
     evaluated,
     exit_stacks,
+    graphs,
     importing,
     iteration,
     judges,
@@ -82,6 +83,7 @@ from cudalint.machine.effects.stdlib import (
     regexes,
     settings,
     signals,
+    suites,
     texts,
     trees,
 )
@@ -225,6 +227,15 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environ.contains": environment.environ_contains,
     "environ.update": environment.environ_update,
     "gpu": queries.gpu_call,
+    "kernel": kernels.decorate,
+    "suite": suites.suite,
+    "suite.add": suites.add,
+    "suite.case": suites.case,
+    "suite.load": suites.load,
+    "suite.run": suites.run,
+    "graph": graphs.sorter,
+    "graph.add": graphs.add,
+    "graph.order": graphs.order,
     "pipeline.make": pipelines.make,
     "pipeline.run": pipelines.run,
     "tensor": arrays.factory,

@@ -13,6 +13,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
+from cudalint.machine.presence import is_present
 from cudalint.machine.slices import as_slice
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -260,6 +261,9 @@ class Expressions(Core):
             if node.op in ("==", "!=") and (same := _hold_the_same(left, right, after)) is not None:
                 results.append((after, const(same == (node.op == "=="))))
                 continue
+            if (there := self._compared_with_none(node.op, left, right)) is not None:
+                results.append((after, const(there)))
+                continue
             counted = counting.compared(node.op, only(left), only(right))
             if counted is not None:
                 results.append((after, const(counted)))
@@ -270,6 +274,14 @@ class Expressions(Core):
                 continue
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
+
+    def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
+        """What a comparison with None gives of something that the code does not show, and that is certainly there."""
+        if right != NONE or op not in ("is", "is not", "==", "!="):
+            return None
+        if not left or not all(isinstance(a, Unknown) and is_present(a.sym, self.library) for a in left):
+            return None
+        return op in ("is not", "!=")
 
     def _sides(self, node: ir.Compare, state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
         """What is compared; a generator is gone through by what looks for something in it."""

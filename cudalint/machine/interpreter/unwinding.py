@@ -68,13 +68,17 @@ class Unwinding(Core):
         frame.guards_import = guarded
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
+        finished: list[State] = []
         for current, exception in self._joined_raises(raised):
-            after.extend(self._handle(node.handlers, current, exception, frame))
+            # Whoever ends the process as a failure there did not get over what was caught.
+            final = node.final if exception.outcome is not None and not exception.harmless else ()
+            into = finished if final else after
+            into.extend(self._handle(node.handlers, final, current, exception, frame))
         after = self.joined(after)
         if not node.final:
             return after
         self._finally_beside(node.final, left, frame)
-        return self._finally(node.final, after, returned, frame)
+        return self.joined([*self._finally(node.final, after, returned, frame), *finished])
 
     def _finally_beside(self, final: tuple[ir.Stmt, ...], left: tuple[int, int, int], frame: Frame) -> None:
         """What runs where a statement is left by an exception that the program raises, by ``break`` or ``continue``."""
@@ -89,16 +93,26 @@ class Unwinding(Core):
             others, ways[begin:] = ways[begin:], []
             ways.extend(self.block(final, others, frame) if others else [])
 
-    def _handle(self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame) -> list[State]:
+    def _handle(
+        self,
+        handlers: tuple[ir.Handler, ...],
+        final: tuple[ir.Stmt, ...],
+        state: State,
+        raised: Raised,
+        frame: Frame,
+    ) -> list[State]:
         catching = [handler for handler in handlers if self._catches(handler, raised, state, frame)]
         if not catching:
             frame.raises.append((state, raised))
             return []
         if not raised.hidden:
-            return self._handled(catching[0], state, raised, frame)
-        return [after for handler in catching for after in self._handled(handler, state.clone(), raised, frame)]
+            return self._handled(catching[0], final, state, raised, frame)
+        return [after for handler in catching for after in self._handled(handler, final, state.clone(), raised, frame)]
 
-    def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
+    def _handled(
+        self, handler: ir.Handler, final: tuple[ir.Stmt, ...], state: State, raised: Raised, frame: Frame
+    ) -> list[State]:
+        """Run a handler, and what is run at the end of its statement where that is given."""
         if handler.name is not None:
             self.bind(handler.name, self._caught(raised, handler, state, frame), state, frame)
         frame.handling.append(raised)
@@ -107,7 +121,7 @@ class Unwinding(Core):
         if raised.missing is not None:
             state.stack = Chain(raised.missing, outside)
         bound = _variables(state, frame) if raised.missing is not None and self._importing else None
-        after = self.block(handler.body, [state], frame)
+        after = self.block(final, self.block(handler.body, [state], frame), frame)
         if raised.missing is not None and bound is not None:
             for current in after:
                 _mark(current, frame, bound, raised.missing)
