@@ -40,7 +40,7 @@ from cudalint.machine.effects.frameworks import (
     spacy,
 )
 from cudalint.machine.effects.gpu import arrays, choices, cuda, current, defaults, devices, guesses, kernels, queries
-from cudalint.machine.effects.receivers import library_self
+from cudalint.machine.effects.receivers import library_of, library_self
 from cudalint.machine.effects.servers import (
     celery,
     components,
@@ -91,7 +91,7 @@ from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes,
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import lending, missing_globals
+from cudalint.machine.launch import launching, lending, missing_globals
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Tensor, Value, unknown
@@ -582,6 +582,8 @@ class LibraryEffects:
         effect = EFFECTS.get(call.text("does"))
         if effect is None:
             return [(call.state, unknown("undone", call.site))]
+        if call.flag("fixes-method"):
+            launching.fix_default(machine, call.state, library_of(call), call.site, call.label)
         known = computed.computed(machine, call)
         if known is not None:
             return known

@@ -8,7 +8,18 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import counting, formats, operators, sets
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    ANY_NAME,
+    NAMESPACE,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
@@ -255,6 +266,9 @@ class Expressions(Core):
                 if asked is not None:
                     results.append((after, asked if node.op == "in" else operators.negate(asked)))
                     continue
+            if (are_one := _are_one(node.op, left, right, after)) is not None:
+                results.append((after, const(are_one)))
+                continue
             if (of_both := _compare_containers(node.op, left, right, after)) is not None:
                 results.append((after, const(of_both)))
                 continue
@@ -515,6 +529,24 @@ def _hold_the_same(left: Value, right: Value, state: State) -> bool | None:
     if not isinstance(one, Ref) or not isinstance(two, Ref):
         return None
     return operators.hold_the_same(state.get(one), state.get(two))
+
+
+def _are_one(op: str, left: Value, right: Value, state: State) -> bool | None:
+    """Whether two functions or classes of the program are one, or are not; two of one definition may be either."""
+    one, two = only(left), only(right)
+    if op not in ("is", "is not", "==", "!=") or not isinstance(one, Ref) or not isinstance(two, Ref):
+        return None
+    is_positive = op in ("is", "==")
+    match state.get(one), state.get(two):
+        case (Closure() | Class()), (Closure() | Class()) if one == two:
+            return is_positive
+        case Closure(function=first), Closure(function=second) if first is not second:
+            return not is_positive
+        case Class(module=home, qualname=name), Class(module=other, qualname=its) if (home, name) != (other, its):
+            return not is_positive
+        case (Closure(), Class()) | (Class(), Closure()):
+            return not is_positive
+    return None
 
 
 def _compare_containers(op: str, left: Value, right: Value, state: State) -> bool | None:
