@@ -87,7 +87,8 @@ def assumptions(
 
 def sayable(facts: Facts, places: Mapping[Hashable, Asking], modelled: Container[str]) -> Facts:
     """Those facts that a reader is told of."""
-    return tuple(fact for fact in facts if _said(fact, facts, places, modelled) is not None)
+    # What a pattern comes to with all facts together does not decide whether it is said.
+    return tuple(fact for fact in facts if _said(fact, (fact,), places, modelled) is not None)
 
 
 def _said(

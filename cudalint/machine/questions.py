@@ -25,8 +25,9 @@ RANKS = unknown("ranks")
 _TOLD_RANKS = ("environ", "WORLD_SIZE")
 # More GPUs no machine has; larger numbers stand for something else.
 MOST_GPUS = 64
-# So many choices between two facts come of two paths.
+# So many choices between two facts come of two paths, and so many may a path have: each question is asked of all.
 MOST_CHOICES = 4
+MOST_KEPT_CHOICES = 8
 # Of more constants than these it is not remembered that something is one.
 MOST_CONSTANTS = 8
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains,
@@ -425,13 +426,19 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
 
     Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
     """
-    known = [choice for choice in (*choices(mine), *choices(theirs)) if _follows_from(choice, mine, theirs)]
+    given = choices(mine)
+    # Paths that parted lately have nearly all in common: compared one by one, these are told sooner than by hash.
+    given += [choice for choice in choices(theirs) if choice not in given]
+    known = [choice for choice in given if _follows_from(choice, mine, theirs)][:MOST_KEPT_CHOICES]
+    if len(known) == MOST_KEPT_CHOICES:
+        return [(choice, True) for choice in known]
     left = [fact for fact in mine if fact not in theirs]
     right = [fact for fact in theirs if fact not in mine] if left else []
     if len(left) * len(right) <= MOST_CHOICES:
         pairs = ((one, other) for one in left for other in right if one[0] != other[0])
-        known.extend(Either(one, other) for one, other in pairs if not _tell_which(one, other))
-    return [(choice, True) for choice in dict.fromkeys(known)]
+        made = (Either(one, other) for one, other in pairs if not _tell_which(one, other))
+        known += [choice for choice in made if choice not in known]
+    return [(choice, True) for choice in known[:MOST_KEPT_CHOICES]]
 
 
 def one_of(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
@@ -489,13 +496,26 @@ def _left_over(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     if not given:
         return None
     known = settled(facts)
+    subject, asked = read(wanted)
+    about = (subject, _beneath(subject, asked)[0])
     for choice in given:
         one, other = choice.one, choice.other
         for fact, instead in ((one, other), (other, one)):
+            if not _may_tell(fact[0], wanted, *about):
+                continue
             told = answered((fact,), wanted)
             if told is not None and answered(known, instead[0]) is (not instead[1]):
                 return told
     return None
+
+
+def _may_tell(known: Hashable, wanted: Hashable, subject: Hashable, text: Hashable) -> bool:
+    """Whether a fact is about what is asked for: most are not, and this is told sooner than what they say."""
+    return (
+        _told(known, subject) is not None
+        or _told_of_text(known, text) is not None
+        or _mirrored(((known, True),), wanted) is not None
+    )
 
 
 def _of_any_gpus(asked: Asked) -> bool | None:

@@ -6,7 +6,7 @@ from collections.abc import Container, Hashable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from cudalint.machine.assumptions import Asking, Facts, alternatives, assumptions, sayable
+from cudalint.machine.assumptions import Asking, Assumption, Facts, alternatives, assumptions, sayable
 from cudalint.machine.covering import cover_all, needed
 from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
@@ -225,13 +225,19 @@ class EntryRecord:
             paths.setdefault(_shown_as(outcome), {})[outcome.facts] = None
         some = {alike for alike, found in paths.items() if not cover_all(list(found))}
         known: dict[tuple[Hashable, Facts], Facts] = {}
+        worded: dict[tuple[Facts, Facts], tuple[Assumption, ...]] = {}
+        chosen: dict[tuple[Either, ...], tuple[Assumption, ...]] = {}
         result: list[Outcome] = []
         for outcome, each, way in zip(outcomes, facts, told, strict=True):
             alike = _shown_as(outcome)
             if (alike, way) not in known:
                 known[alike, way] = needed(way, list(ways[alike]))
-            said = assumptions(known[alike, way], each, self.asked, modelled)
-            said = (*said, *alternatives(self._open(outcome), self.asked, modelled))
+            told_with = known[alike, way], each
+            if told_with not in worded:
+                worded[told_with] = assumptions(*told_with, self.asked, modelled)
+            if (left_open := tuple(self._open(outcome))) not in chosen:
+                chosen[left_open] = tuple(alternatives(left_open, self.asked, modelled))
+            said = (*worded[told_with], *chosen[left_open])
             conditional = bool(outcome.facts) and alike in some
             result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
