@@ -479,3 +479,15 @@ def test_a_condition_without_a_name_is_what_is_asked_in_the_end(way: str) -> Non
 )
 def test_a_test_that_denies_something_is_said_without(text: str, holds: str, said: str) -> None:
     assert of_test(text, holds) == said
+
+
+@pytest.mark.parametrize(("code", "severity"), [("1", "error"), ("0", "warning")])
+def test_a_child_that_ends_as_a_failure_did_not_get_over_what_it_caught(code: str, severity: str) -> None:
+    text = (
+        "import os\nimport torch\n\n\ndef work():\n    torch.ones(1, device='cuda')\n\n\nif __name__ == '__main__':\n"
+        "    torch.cuda.init()\n    if os.fork() == 0:\n        code = CODE\n        try:\n            work()\n"
+        "            code = 0\n        except RuntimeError as error:\n            print(error)\n        finally:\n"
+        "            os._exit(code)\n"
+    ).replace("CODE", code)
+    (finding,) = analyse([SourceFile("main.py", text, text.encode())], Options()).findings
+    assert (finding.code, finding.severity.value) == ("CUD101", severity)

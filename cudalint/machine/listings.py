@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine.values import Unknown, Value, only
+from cudalint.machine.values import Atom, Unknown, Value, only
 from cudalint.models.library import Library
 
 
@@ -14,6 +14,14 @@ def is_listed(library: Library, name: Value) -> bool:
         case Unknown(sym=sym):
             return _mentions_listing(library, sym)
     return False
+
+
+def rows_of(atom: Atom) -> Hashable | None:
+    """What something is an item of, whichever; None of what is no item of something that the code does not show."""
+    match atom:
+        case Unknown(sym=(tuple(rows), "each", int())):
+            return rows
+    return None
 
 
 def _mentions_listing(library: Library, sym: Hashable) -> bool:

@@ -298,6 +298,21 @@ def _is_of_option(atom: Atom) -> bool:
     return False
 
 
+def if_unset(value: Value) -> Value:
+    """Of a variable of the environment that has a default, that: the program says so, as it does of an option."""
+    constants = tuple(atom for atom in value if isinstance(atom, Const))
+    return constants if constants and all(map(_is_const_or_variable, value)) else value
+
+
+def _is_const_or_variable(atom: Atom) -> bool:
+    match atom:
+        case Const() | Unknown(sym=("environ", str())):
+            return True
+        case Unknown(sym=("int" | "str", made)):
+            return _is_const_or_variable(Unknown(made))
+    return False
+
+
 def asks_for_an_option(sym: Hashable) -> bool:
     """Whether users answer a question by an option."""
     match read(sym)[0]:

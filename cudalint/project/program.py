@@ -726,7 +726,7 @@ class FileProgram:
         for found in self.facts(name).imports:
             named = self._home_of_text if found.is_text else self.resolve
             home = named(name, found.module, found.level)
-            if home is None or (found.is_text and home == name):
+            if home is None or (found.is_text and home == name and ONE_OF_ALL not in found.names):
                 continue
             homes = [*self.parents(home), home]
             homes.extend(child for n in found.names if (child := self.child(home, n)) is not None)

@@ -55,6 +55,8 @@ Entry: TypeAlias = tuple[str, str]
 
 # Starting a process costs as much as that many steps and nodes: a run that needs fewer is not shared with others.
 MOST_ALONE = 15_000
+# How often a program is run with what an earlier run showed of its channels.
+_MOST_FORETOLD = 2
 
 _Given = ParamSpec("_Given")
 _T = TypeVar("_T")
@@ -598,7 +600,10 @@ class Runner:
         return self._machine(name, purpose=Purpose.PREPARATION if is_shared else Purpose.OWN_PREPARATION)
 
     def _run_with_messages(self, make: Callable[..., Machine], run: Callable[[Machine], None]) -> Machine:
-        """Run a program; where it shows all that goes through its channels, once more, with that."""
+        """Run a program; where it shows all that goes through its channels, once more, with that.
+
+        What processes answer may depend on what they take: then it is run again with what they answered.
+        """
         first = make()
         run(first)
         # A proof follows where a value was received, and need not know which it is.
@@ -606,15 +611,19 @@ class Runner:
         # Servers and command lines call what is not called here, which may send more.
         is_open = record.cut or record.serves or record.commands
         foretold = {} if is_open or self.proves else first.messages.settled
-        if not foretold:
-            return first
-        second = make(foretold=foretold)
-        run(second)
-        if second.record.cut or not second.messages.agrees(foretold):
-            return first
-        # What only a message leads to that nobody sends has a caller all the same.
-        second.record.entered |= record.entered
-        return second
+        for _ in range(_MOST_FORETOLD):
+            if not foretold:
+                return first
+            later = make(foretold=foretold)
+            run(later)
+            if later.record.cut:
+                return first
+            if later.messages.agrees(foretold):
+                # What only a message leads to that nobody sends has a caller all the same.
+                later.record.entered |= record.entered
+                return later
+            foretold = later.messages.settled
+        return first
 
     def _run_main(self, machine: Machine, module: ir.Module) -> None:
         states: list[State] = []

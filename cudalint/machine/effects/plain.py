@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import exceptions, file_questions, gpu_memory, paths, questions
+from cudalint.machine import exceptions, file_questions, gpu_memory, listings, paths, questions
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
@@ -22,9 +22,11 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     constant,
-    only,
     unknown,
 )
+
+# The decorator that gives back what it is given.
+IDENTITY: Value = (Lib("cudalint.identity"),)
 
 
 def nothing(machine: Machine, call: Call) -> Results:
@@ -94,7 +96,7 @@ def decorator_factory(machine: Machine, call: Call) -> Results:
     """``@decorator(option)``: what it returns gives its argument back."""
     if call.args and any(isinstance(a, Ref) for a in call.args[0]):
         return through(machine, call)
-    return [(call.state, (Lib("cudalint.identity"),))]
+    return [(call.state, IDENTITY)]
 
 
 def call_argument(machine: Machine, call: Call) -> Results:
@@ -158,12 +160,20 @@ def unmodelled(machine: Machine, call: Call) -> Results:
 
 def _follows_from(machine: Machine, call: Call) -> tuple[Const | Unknown | Rank, ...]:
     """What a value follows from, such as the path ``os.path.join(folder, name)``: part of what it is."""
-    effect = machine.library.process_effect(call.path)
-    if effect is None or effect.gives != "value" or call.open or call.kwargs:
+    library = machine.library
+    effect = library.process_effect(call.path)
+    follows = (effect is not None and effect.gives == "value") or library.traits.has(call.path, "lists-files")
+    if not follows or call.open or call.kwargs:
         return ()
-    parts = [only(value) for value in call.args]
+    parts = [_one_of(value) for value in call.args]
     seen = tuple(part for part in parts if isinstance(part, Const | Unknown | Rank))
     return seen if len(seen) == len(parts) else ()
+
+
+def _one_of(value: Value) -> Atom | None:
+    """What a value is; of several items of one thing, any of them."""
+    found = {listings.rows_of(atom) for atom in value}
+    return value[0] if len(value) == 1 or (len(found) == 1 and None not in found) else None
 
 
 def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:

@@ -39,8 +39,8 @@ from cudalint.machine.effects.frameworks import (
     sessions,
     spacy,
 )
-from cudalint.machine.effects.gpu import arrays, choices, cuda, current, defaults, devices, guesses, queries
-from cudalint.machine.effects.receivers import library_self
+from cudalint.machine.effects.gpu import arrays, choices, cuda, current, defaults, devices, guesses, kernels, queries
+from cudalint.machine.effects.receivers import library_of, library_self
 from cudalint.machine.effects.servers import (
     celery,
     components,
@@ -66,6 +66,7 @@ from cudalint.machine.effects.stdlib import (
     environment,
     evaluated,
     exit_stacks,
+    graphs,
     importing,
     iteration,
     judges,
@@ -82,6 +83,7 @@ from cudalint.machine.effects.stdlib import (
     regexes,
     settings,
     signals,
+    suites,
     texts,
     trees,
 )
@@ -89,7 +91,7 @@ from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes,
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import lending, missing_globals
+from cudalint.machine.launch import launching, lending, missing_globals
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Tensor, Value, unknown
@@ -228,6 +230,15 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environ.contains": environment.environ_contains,
     "environ.update": environment.environ_update,
     "gpu": queries.gpu_call,
+    "kernel": kernels.decorate,
+    "suite": suites.suite,
+    "suite.add": suites.add,
+    "suite.case": suites.case,
+    "suite.load": suites.load,
+    "suite.run": suites.run,
+    "graph": graphs.sorter,
+    "graph.add": graphs.add,
+    "graph.order": graphs.order,
     "pipeline.make": pipelines.make,
     "pipeline.run": pipelines.run,
     "tensor": arrays.factory,
@@ -575,6 +586,8 @@ class LibraryEffects:
         effect = EFFECTS.get(call.text("does"))
         if effect is None:
             return [(call.state, unknown("undone", call.site))]
+        if call.flag("fixes-method"):
+            launching.fix_default(machine, call.state, library_of(call), call.site, call.label)
         known = computed.computed(machine, call)
         if known is not None:
             return known

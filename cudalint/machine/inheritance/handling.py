@@ -38,9 +38,11 @@ class Handling(Statements):
         self._begin_in_handlers = self._begin_in_handlers or handles
         super().begins_process(launch)
 
-    def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
+    def _handled(
+        self, handler: ir.Handler, final: tuple[ir.Stmt, ...], state: State, raised: Raised, frame: Frame
+    ) -> list[State]:
         with self._handles_at(_place(handler.body, frame), state):
-            return super()._handled(handler, state, raised, frame)
+            return super()._handled(handler, final, state, raised, frame)
 
     def _may_handle(self, handler: ir.Handler, state: State, frame: Frame) -> list[State]:
         with self._handles_at(_place(handler.body, frame), state):

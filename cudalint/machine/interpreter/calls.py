@@ -221,7 +221,7 @@ class Calls(Core):
             return [(state, told)]
         file_questions.may_change(_unknown_name(atom) or "", given.args, self.library, state)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
-        plain = self._plain_method(atom)
+        plain = self._plain_method(atom, given)
         kind = ARRAY if not plain and _is_method_of_array(atom) else "call"
         return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *plain))]
 
@@ -235,11 +235,22 @@ class Calls(Core):
                 return told or self._asked_of_file(path, Unknown(base), given)
         return None
 
-    def _plain_method(self, function: Atom) -> tuple[str, ...]:
-        """The name of a method of something unknown by which it gives texts, numbers or paths; empty for others."""
+    def _plain_method(self, function: Atom, given: Given) -> tuple[Hashable, ...]:
+        """The name of a method of something unknown by which it gives texts, numbers or paths; empty for others.
+
+        What lists the files of a folder is known by that, and by what it was asked for.
+        """
         name = _unknown_name(function)
         has = self.library.traits.has
-        return (name,) if name is not None and (has(name, "gives-texts") or has(name, "gives-rows")) else ()
+        if name is None or not (has(name, "gives-texts") or has(name, "gives-rows")):
+            return ()
+        asked = [only(value) for value in given.args]
+        if not has(name, "lists-files") or not all(isinstance(one, Const | Unknown) for one in asked):
+            return (name,)
+        match function:
+            case Unknown(sym=(folder, ".", str())):
+                return (name, Unknown(folder), *asked)
+        return (name,)
 
     def _as_of_module(self, function: Atom) -> str:
         """The method of a module as which something is called that nobody knows."""

@@ -11,6 +11,7 @@ from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
+from cudalint.machine.presence import is_filled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Lib, Member, Rank, Ref, Tensor, Unknown, Value, const, constant
@@ -112,7 +113,7 @@ class Conditions(Core):
         for atom in value:
             if isinstance(atom, Unknown | Rank):
                 sym = questions.truth_of(atom) if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
-                known = counting.truth(atom.sym) if isinstance(atom, Unknown) else None
+                known = _told_truth(atom.sym) if isinstance(atom, Unknown) else None
                 verdicts.add(state.fact(sym) if known is None else known)
             elif isinstance(atom, Bound) and atom.may_be_data:
                 # An attribute of a library's object, such as what a shared value holds.
@@ -200,6 +201,12 @@ class Conditions(Core):
         for current in no:
             results.extend(self.eval(node.orelse, current, frame))
         return self.joined_results(results)
+
+
+def _told_truth(sym: Hashable) -> bool | None:
+    """The truth of something unknown that what it is made of tells."""
+    known = counting.truth(sym)
+    return True if known is None and is_filled(sym) else known
 
 
 def _asks_of(test: ir.Expr) -> tuple[ir.Expr, bool | None]:

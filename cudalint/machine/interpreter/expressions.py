@@ -8,11 +8,23 @@ from dataclasses import replace
 from cudalint.ir import nodes as ir
 from cudalint.machine import counting, enums, formats, operators, sets
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import (
+    ANY_NAME,
+    NAMESPACE,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
+from cudalint.machine.presence import is_present
 from cudalint.machine.slices import as_slice
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -265,11 +277,17 @@ class Expressions(Core):
                 if one is not None and two is not None:
                     results.append((after, const((one[1] & two[1] == one[1]) == (node.op == "in"))))
                     continue
+            if (are_one := _are_one(node.op, left, right, after)) is not None:
+                results.append((after, const(are_one)))
+                continue
             if (of_both := _compare_containers(node.op, left, right, after)) is not None:
                 results.append((after, const(of_both)))
                 continue
             if node.op in ("==", "!=") and (same := _hold_the_same(left, right, after)) is not None:
                 results.append((after, const(same == (node.op == "=="))))
+                continue
+            if (there := self._compared_with_none(node.op, left, right)) is not None:
+                results.append((after, const(there)))
                 continue
             counted = counting.compared(node.op, only(left), only(right))
             if counted is not None:
@@ -281,6 +299,14 @@ class Expressions(Core):
                 continue
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
+
+    def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
+        """What a comparison with None gives of something that the code does not show, and that is certainly there."""
+        if right != NONE or op not in ("is", "is not", "==", "!="):
+            return None
+        if not left or not all(isinstance(a, Unknown) and is_present(a.sym, self.library) for a in left):
+            return None
+        return op in ("is not", "!=")
 
     def _sides(self, node: ir.Compare, state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
         """What is compared; a generator is gone through by what looks for something in it."""
@@ -522,6 +548,24 @@ def _hold_the_same(left: Value, right: Value, state: State) -> bool | None:
     if not isinstance(one, Ref) or not isinstance(two, Ref):
         return None
     return operators.hold_the_same(state.get(one), state.get(two))
+
+
+def _are_one(op: str, left: Value, right: Value, state: State) -> bool | None:
+    """Whether two functions or classes of the program are one, or are not; two of one definition may be either."""
+    one, two = only(left), only(right)
+    if op not in ("is", "is not", "==", "!=") or not isinstance(one, Ref) or not isinstance(two, Ref):
+        return None
+    is_positive = op in ("is", "==")
+    match state.get(one), state.get(two):
+        case ((Closure() | Class()), (Closure() | Class())) if one == two:
+            return is_positive
+        case Closure(function=first), Closure(function=second) if first is not second:
+            return not is_positive
+        case Class(module=home, qualname=name), Class(module=other, qualname=its) if (home, name) != (other, its):
+            return not is_positive
+        case (Closure(), Class()) | (Class(), Closure()):
+            return not is_positive
+    return None
 
 
 def _compare_containers(op: str, left: Value, right: Value, state: State) -> bool | None:

@@ -68,17 +68,21 @@ class Unwinding(Core):
         frame.guards_import = guarded
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
+        finished: list[State] = []
         for current, exception in self._joined_raises(raised):
             parts = self._parts_of(exception, current) if node.star else None
-            if parts is None:
-                after.extend(self._handle(node.handlers, current, exception, frame))
-            else:
+            if parts is not None:
                 after.extend(self._handle_parts(node.handlers, current, exception, parts, frame))
+                continue
+            # Whoever ends the process as a failure there did not get over what was caught.
+            final = node.final if exception.outcome is not None and not exception.harmless else ()
+            into = finished if final else after
+            into.extend(self._handle(node.handlers, final, current, exception, frame))
         after = self.joined(after)
         if not node.final:
             return after
         self._finally_beside(node.final, left, frame)
-        return self._finally(node.final, after, returned, frame)
+        return self.joined([*self._finally(node.final, after, returned, frame), *finished])
 
     def _finally_beside(self, final: tuple[ir.Stmt, ...], left: tuple[int, int, int], frame: Frame) -> None:
         """What runs where a statement is left by an exception that the program raises, by ``break`` or ``continue``."""
@@ -93,7 +97,14 @@ class Unwinding(Core):
             others, ways[begin:] = ways[begin:], []
             ways.extend(self.block(final, others, frame) if others else [])
 
-    def _handle(self, handlers: tuple[ir.Handler, ...], state: State, raised: Raised, frame: Frame) -> list[State]:
+    def _handle(
+        self,
+        handlers: tuple[ir.Handler, ...],
+        final: tuple[ir.Stmt, ...],
+        state: State,
+        raised: Raised,
+        frame: Frame,
+    ) -> list[State]:
         catching = [handler for handler in handlers if self._catches(handler, raised, state, frame)]
         if not catching:
             frame.raises.append((state, raised))
@@ -101,8 +112,8 @@ class Unwinding(Core):
                 self.record.refused.append(state.facts)
             return []
         if not raised.hidden:
-            return self._handled(catching[0], state, raised, frame)
-        return [after for handler in catching for after in self._handled(handler, state.clone(), raised, frame)]
+            return self._handled(catching[0], final, state, raised, frame)
+        return [after for handler in catching for after in self._handled(handler, final, state.clone(), raised, frame)]
 
     def _parts_of(self, raised: Raised, state: State) -> list[Value] | None:
         """The exceptions that ``except*`` hands out; None where one is not known, or is a failure that is reported."""
@@ -128,7 +139,7 @@ class Unwinding(Core):
             following: list[State] = []
             for current in states:
                 group = replace(raised, hidden=False, value=exceptions.group_of(taken, site, current))
-                following.extend(self._handled(handler, current, group, frame))
+                following.extend(self._handled(handler, (), current, group, frame))
             states = following
         if not parts:
             return states
@@ -141,7 +152,10 @@ class Unwinding(Core):
         names = [name for order in self._with_bases(exception, state) for name in order if name != "object"]
         return Raised(None, tuple(dict.fromkeys(names)), value=exception)
 
-    def _handled(self, handler: ir.Handler, state: State, raised: Raised, frame: Frame) -> list[State]:
+    def _handled(
+        self, handler: ir.Handler, final: tuple[ir.Stmt, ...], state: State, raised: Raised, frame: Frame
+    ) -> list[State]:
+        """Run a handler, and what is run at the end of its statement where that is given."""
         if handler.name is not None:
             self.bind(handler.name, self._caught(raised, handler, state, frame), state, frame)
         frame.handling.append(raised)
@@ -150,7 +164,7 @@ class Unwinding(Core):
         if raised.missing is not None:
             state.stack = Chain(raised.missing, outside)
         bound = _variables(state, frame) if raised.missing is not None and self._importing else None
-        after = self.block(handler.body, [state], frame)
+        after = self.block(final, self.block(handler.body, [state], frame), frame)
         if raised.missing is not None and bound is not None:
             for current in after:
                 _mark(current, frame, bound, raised.missing)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from cudalint.machine import questions
 from cudalint.machine.frame import Raised
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -46,10 +47,10 @@ def ways(machine: Machine, state: State, library: str, context: Value | None) ->
 
 def _context_methods(machine: Machine, context: Value, state: State) -> list[str] | None:
     result: list[str] = []
-    for atom in context:
+    for atom in questions.if_unset(context):
         found = state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(found, LibraryObject) and "<method>" in found.fields:
-            given = found.fields["<method>"]
+            given = questions.if_unset(found.fields["<method>"])
             names = strings(given)
             result.extend(names if len(names) == len(given) else [*names, "?"])
         elif isinstance(atom, Const) and isinstance(atom.value, str):

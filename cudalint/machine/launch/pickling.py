@@ -89,7 +89,7 @@ def is_plain(atom: Unknown, library: Library) -> bool:
         case ("follows", str(path), *_):
             return library.traits.has(path, "gives-texts")
         case (inner, "each" | "[]", _) if isinstance(inner, tuple):
-            path = inner[4] if len(inner) == 5 and inner[0] == "call" else ""
+            path = inner[4] if len(inner) >= 5 and inner[0] == "call" else ""
             return library.traits.has(str(path), "gives-texts") or library.traits.has(str(path), "gives-rows")
         case ("call", _, _, _, str(path), *_):
             return library.traits.has(path, "gives-texts")

@@ -390,7 +390,7 @@ def _unpicklable(target: Atom, state: State, depth: int = 0) -> str | None:
             return _local(found.address[1])
         case _, Closure() if (name := _only_by_path(found, state)) is not None:
             return f"{found.address[1]} (nothing is imported as {name}: its file was, by its path)"
-        case _, Closure() if target not in _under_its_name(found, state, target):
+        case _, Closure() if not _has_its_name(found, state, target):
             return f"{found.address[1]} (its name is bound to another object)"
         case _, Instance(attributes=attributes) if depth < _DEEPEST and not pickles_itself(found, state):
             held = (only(value) for name, value in attributes.items() if not name.startswith("<"))
@@ -408,14 +408,18 @@ def _only_by_path(closure: Closure, state: State) -> str | None:
     return str(name.value) if isinstance(name, Const) else None
 
 
-def _under_its_name(closure: Closure, state: State, function: Atom) -> Value:
-    """What its module has under the name of a function at its top; the function itself where that is not known."""
+def _has_its_name(closure: Closure, state: State, function: Atom) -> bool:
+    """Whether its module has a function under the name that it has there, as far as that is known.
+
+    A static method that was made of it gives the function itself.
+    """
     module, name = closure.address
     scope = state.get(Ref(("module", module)))
     bound = scope.variables.get(name, ()) if isinstance(scope, Scope) else ()
-    if not bound or any(isinstance(atom, Unknown | Lib) for atom in bound):
-        return (function,)
-    return bound
+    if not bound or function in bound or any(isinstance(atom, Unknown | Lib) for atom in bound):
+        return True
+    held = (one for atom in bound if isinstance(atom, Ref) and isinstance(one := state.get(atom), Closure))
+    return any(replace(one, kind=closure.kind, owner=closure.owner) == closure for one in held)
 
 
 def lambda_task(machine: Machine, state: State, start: Start, way: Way, what: str) -> Outcome | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine import operators
+from cudalint.machine import listings, operators
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -44,7 +44,7 @@ def element_of(machine: Machine, call: Call, value: Value, position: int) -> Val
         return found
     atom = only(value)
     if isinstance(atom, Unknown):
-        return EACH
+        return unknown(atom.sym, "each", 0) if listings.is_listed(machine.library, value) else EACH
     return unknown("task", call.site, position)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.receivers import library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
@@ -32,7 +33,7 @@ def set_start_method(machine: Machine, call: Call) -> Results:
     if call.text("kind") == "first" and state.process.method(library).fixed is not None:
         return [(state, NONE)]
     fixed = call.text("method")
-    value = const(fixed) if fixed else call.get("method") or unknown("method", call.site)
+    value = const(fixed) if fixed else questions.if_unset(call.get("method") or unknown("method", call.site))
     forced = call.get("force")
     force = constant_bool(forced, False) if call.text("kind") != "forced" else True
     method = state.process.method(library)

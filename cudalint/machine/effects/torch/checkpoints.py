@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine import operators, questions
+from cudalint.machine import file_names, operators, questions
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.stdlib import buffers, copies
 from cudalint.machine.frame import Call, Results
@@ -14,22 +13,21 @@ from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.outcome import Kind, Outcome
-from cudalint.machine.paths import JOINS
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Dev, Rank, Ref, Tensor, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import NONE, Const, Dev, Rank, Ref, Tensor, Unknown, constant, only, unknown
 
 
 def save(machine: Machine, call: Call) -> Results:
     """``torch.save(obj, file)``: reads the data, and notes whether some of it lies on the GPU."""
     machine.makes_file(call.state)
-    place = _file(call.get("f") or ())
+    place = file_names.named(call.get("f") or ())
     value = call.get("obj") or NONE
     found = list(carried(value, call.state, Pickler.NAMES))
     if place is not None:
         on_gpu = any(one.certain for one in found)
-        for known in (place, _series(place)):
+        for known in (place, file_names.series(place)):
             if known is not None:
                 machine.saved[known] = machine.saved.get(known, True) and on_gpu
         if not on_gpu:
@@ -56,7 +54,7 @@ def _is_buffer(call: Call) -> bool:
 
 def load(machine: Machine, call: Call) -> Results:
     """``torch.load(file, map_location)``: where ``map_location`` says; without it where the data was when saved."""
-    places = [_file((atom,)) for atom in call.get("f") or ()]
+    places = [file_names.named((atom,)) for atom in call.get("f") or ()]
     place = places[0] if len(places) == 1 else None
     told = call.get("map_location") or NONE
     if told != NONE:
@@ -64,6 +62,7 @@ def load(machine: Machine, call: Call) -> Results:
     else:
         sources = [_saved_from(machine, call.state, each) for each in places]
         device = (sources[0] if sources and all(sources) else None) or _saved_in(call)
+        device = device or _saved_where_listed(machine, call)
     if device is None:
         if told == NONE and place is not None:
             _may_have_been_saved(machine, call, place)
@@ -80,8 +79,6 @@ def load(machine: Machine, call: Call) -> Results:
 
 _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
-# What stands for a number in the names of a series of files.
-_NUMBERS, _ANY = re.compile(r"[0-9#]+"), "#"
 _GOES_BACK = "without map_location it goes back to where it was saved"
 
 
@@ -99,12 +96,22 @@ def item(machine: Machine, call: Call) -> Results:
 
 def _saved_from(machine: Machine, state: State, place: Const | Unknown | None) -> Dev | None:
     """The GPU from which the program itself saved a file: of ranks that share the file, the first one's."""
-    known = place if place in machine.saved or not isinstance(place, Unknown) else _series(place)
+    known = place if place in machine.saved or not isinstance(place, Unknown) else file_names.series(place)
     if place is None or known is None or not machine.saved.get(known, False):
         return None
     if not _is_one_file(machine, known):
         return None
     return Dev("cuda", 0 if has_own_gpu(state.process) and not _is_of_rank(place, state.process) else None)
+
+
+def _saved_where_listed(machine: Machine, call: Call) -> Dev | None:
+    """The GPU from which the program saved all files that a folder gave when it was asked for some."""
+    listing = file_names.listing_of(call.get("f") or ())
+    if listing is None or not _is_one_file(machine, listing.folder):
+        return None
+    places = ((place, on_gpu) for place, on_gpu in machine.saved.items() if isinstance(place, Const | Unknown))
+    found = [on_gpu for place, on_gpu in places if listing.has(place)]
+    return Dev("cuda", 0 if has_own_gpu(call.state.process) else None) if found and all(found) else None
 
 
 def _saved_in(call: Call) -> Dev | None:
@@ -172,63 +179,6 @@ def _is_of_rank(part: Hashable, process: Process) -> bool:
         case tuple():
             return any(_is_of_rank(inner, process) for inner in part)
     return False
-
-
-def _file(value: Value) -> Const | Unknown | None:
-    """A file by its name, however and wherever that is put together."""
-    atom = only(value)
-    if isinstance(atom, Const):
-        return atom
-    named = _named(atom) if isinstance(atom, Unknown) else None
-    return named if named is None or isinstance(named, Const | Unknown) else Unknown(named)
-
-
-def _named(part: Hashable) -> Hashable:
-    """What a name is put together from, without the places where that was written."""
-    match part:
-        case Unknown(sym=("str", tuple(inner))):
-            return _named(Unknown(inner))
-        case Unknown(sym=(("bin", *_), str(operator), (left,), (right,))):
-            return Unknown(("path" if operator == "/" else operator, _named(left), _named(right)))
-        case Unknown(sym=(("bin" | "joined", *_), tuple(texts))):
-            return Unknown(("joined", *(tuple(map(_named, text)) for text in texts)))
-        case Unknown(sym=("call", Site(), tuple(), int(), str(function), first, *others)):
-            if function not in JOINS:
-                return Unknown((function, *map(_named, (first, *others))))
-            return Unknown(("path", *map(_named, (first, *others)))) if others else _named(first)
-    return part
-
-
-def _series(place: Const | Unknown) -> Unknown | None:
-    """The files of one folder whose names differ in their numbers, or in what the code does not show of them."""
-    *folders, last = _parts(place)
-    pieces = _pieces(last)
-    at = max((i for i, piece in enumerate(pieces) if isinstance(piece, str) and "/" in piece), default=None)
-    if at is not None:
-        folder, _, rest = str(pieces[at]).rpartition("/")
-        folders.extend(piece for piece in (*pieces[:at], folder) if piece)
-        pieces = [rest, *pieces[at + 1 :]]
-    name = _NUMBERS.sub(_ANY, "".join(piece if isinstance(piece, str) else _ANY for piece in pieces))
-    is_number = bool(folders) and all(isinstance(piece, str) for piece in pieces)
-    return Unknown(("series", *folders, name)) if (is_number or name[:1].isalpha()) and _ANY in name else None
-
-
-def _parts(place: Const | Unknown) -> list[Hashable]:
-    """The folders of a path, and the name in it."""
-    match place:
-        case Unknown(sym=("path", *parts)):
-            return parts
-    return [place]
-
-
-def _pieces(name: Hashable) -> list[Hashable]:
-    """The texts that a name is put together from, and what stands between them."""
-    match name:
-        case Unknown(sym=("joined", *texts)):
-            return [_pieces(text[0])[0] if isinstance(text, tuple) and len(text) == 1 else text for text in texts]
-        case Const(value=str(text)):
-            return [text]
-    return [name]
 
 
 def _is_one_file(machine: Machine, part: object) -> bool:

@@ -433,15 +433,22 @@ def _selects_later(machine: Machine, call: Call) -> bool:
     return any(m is not None and mentions(m, _SELECTORS) for m in modules)
 
 
+_MAIN = "the main process"
+
+
 def _several_ranks(machine: Machine, process: Process, site: Site, index: int) -> bool:
     """Whether other ranks use this GPU here too: ranks of one launch do; of single processes, two must be observed."""
-    launch = process.launch
-    if launch is None or launch.many:
+    launch, group = process.launch, process.group
+    if launch is None and group is not None and isinstance(group.rank, Const):
+        # The main process of ranks that it starts itself: it alone joins with that number.
+        own = (group.made.step.site, _MAIN)
+    elif launch is None or launch.many:
         return True
-    if launch.family != "process":
+    elif launch.family != "process":
         return False
+    else:
+        own = (launch.chain.step.site, launch.chain.step.message)
     started = machine.rank_gpus.setdefault(site, {})
-    own = (launch.chain.step.site, launch.chain.step.message)
     gpu = _named_by_system(process, index)
     started.setdefault(own, set()).add(gpu)
     return any(gpu in gpus for other, gpus in started.items() if other != own)
