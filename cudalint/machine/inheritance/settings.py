@@ -18,7 +18,6 @@ from cudalint.machine.state import Setting as Kept
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Unknown, Value, constant
-from cudalint.models.library import lies_below
 
 _ENVIRON = "os.environ["
 # Methods that make longer what the process has.
@@ -119,7 +118,9 @@ class Settings(Tasks):
         return super()._library_attribute(path, name, state, frame, site)
 
     def _reads_variable(self, name: str, state: State) -> None:
-        """A variable of a library is read, which may be what grows by its methods."""
+        """A variable of a library is read, which may be a setting, or what grows by its methods."""
+        if self.library.process_effect(f"{name}.__get__") is not None:
+            self._calls_by_name(f"{name}.__get__", state)
         for kept in self._left(state) if state.process.left else ():
             if kept.name == name if kept.is_variable else kept.adds and kept.name.startswith(f"{name}."):
                 self._finds_kept(kept, state)
@@ -128,7 +129,7 @@ class Settings(Tasks):
         """A function of a library runs: what of that which is left does it find?"""
         for kept in self._left(state):
             if kept.felt_by:
-                feels = any(lies_below(path, name) for name in kept.felt_by)
+                feels = self.library.feels(path, kept.felt_by)
             else:
                 feels = _root(path) == _root(kept.name) and not kept.name.startswith(_ENVIRON)
             is_itself = kept.name == shown(path) and not self.library.traits.has(path, "gives-earlier")
