@@ -134,6 +134,20 @@ DOUBTED = {
         },
         "torch.backends.cudnn.enabled",
     ),
+    "a setting that the worker imports": (
+        {
+            "before": "    torch.backends.cudnn.benchmark = True\n",
+            "body": "    from torch.backends.cudnn import benchmark\n    n += benchmark\n",
+        },
+        "torch.backends.cudnn.benchmark",
+    ),
+    "a seed of the generator that the worker hands over": (
+        {
+            "before": "    torch.manual_seed(0)\n",
+            "body": "    n += torch.rand(1, generator=torch.default_generator).item()\n",
+        },
+        "manual_seed",
+    ),
     "a seed of what a GPU draws": (
         {"before": "    torch.manual_seed(0)\n", "body": "    n += torch.rand(1, device='cuda').item()\n"},
         "manual_seed",
@@ -575,7 +589,7 @@ IN_LIBRARIES = {
     "locale": ("import locale", 'locale.setlocale(locale.LC_ALL, "C")', "locale.setlocale()"),
     "logging": ("import logging", "logging.basicConfig()", "logging.basicConfig()"),
     "a handler": ("import logging", "logging.getLogger().addHandler(None)", "logging.Logger.addHandler()"),
-    "a level": ("import logging", "logging.getLogger().setLevel(10)", "logging.Logger.setLevel()"),
+    "a level": ("import logging\nLOG = logging.getLogger('a')", "LOG.setLevel(10)", "logging.Logger.setLevel()"),
     "standard output": ("import sys", "sys.stdout = None", "sys.stdout"),
     "a replaced function": ("import random", "random.random = work", "random.random"),
     "a name of a library": ("import math", "math.ANSWER = 3", "math.ANSWER"),
@@ -606,7 +620,7 @@ FELT = {
     "random's seed": "random.random()",
     "logging": "logging.getLogger('a').info(n)",
     "a handler": "len(logging.root.handlers)",
-    "a level": "logging.getLogger('a').info(n)",
+    "a level": "LOG.level",
 }
 
 

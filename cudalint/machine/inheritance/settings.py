@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.ledger import Handed
@@ -116,6 +117,11 @@ class Settings(Tasks):
     def _library_attribute(self, path: str, name: str, state: State, frame: Frame, site: Site) -> Results:
         self._reads_variable(f"{path}.{name}", state)
         return super()._library_attribute(path, name, state, frame, site)
+
+    def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        for name, _ in node.names or ():
+            self._reads_variable(self.library.canonical(f"{node.module}.{name}"), state)
+        return super()._library_import_from(node, state, frame)
 
     def _reads_variable(self, name: str, state: State) -> None:
         """A variable of a library is read, which may be a setting, or what grows by its methods."""
