@@ -1237,6 +1237,15 @@ HANDLERS = {
     ),
     "a promise is kept": ("promise = pool.apply_async(work, (1,))\n        print(promise.get())", True),
     "all is gone through": ("for row in pool.imap(work, [1]):\n            print(row)", True),
+    "it is asked whether it failed": (
+        "promise = pool.apply_async(work, (1,))\n        promise.wait()\n"
+        "        print(promise.get() if promise.successful() else None)",
+        False,
+    ),
+    "what is returned at the end ends it": (
+        "try:\n            print(pool.map(work, [1]))\n        finally:\n            return None",
+        False,
+    ),
     "it goes on": ("try:\n            print(pool.map(work, [1]))\n        except Exception:\n            pass", False),
     "it raises at times": (
         "try:\n            print(pool.map(work, [1]))\n        except RuntimeError:\n"
@@ -1271,6 +1280,69 @@ def test_a_program_that_survives_its_workers_is_never_repaired_unasked(tmp_path:
     assert finding.fix is not None
     assert (finding.fix.applicability is Applicability.SAFE) == safe, finding.fix.reason
     assert safe or re.search("may work as it is|may go on without", finding.fix.reason or "")
+
+
+# What the worker does, and whether the program fails with it.
+IN_WORKERS = {
+    "what is returned at the end ends it": (
+        "try:\n        return torch.ones(n, device='cuda').sum().item()\n    finally:\n        return -1",
+        False,
+    ),
+    "what is returned at the end at times ends it": (
+        "try:\n        return torch.ones(n, device='cuda').sum().item()\n    finally:\n        if n:\n            return -1",
+        False,
+    ),
+    "a manager swallows it": (
+        "with Quiet():\n        return torch.ones(n, device='cuda').sum().item()\n    return -1",
+        False,
+    ),
+    "a manager lets it through": (
+        "with Loud():\n        return torch.ones(n, device='cuda').sum().item()\n    return -1",
+        True,
+    ),
+    "something is done at the end": (
+        "try:\n        return torch.ones(n, device='cuda').sum().item()\n    finally:\n        n += 1",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "safe"), IN_WORKERS.values(), ids=IN_WORKERS)
+def test_a_worker_that_survives_its_failure_is_never_repaired_unasked(tmp_path: Path, body: str, safe: bool) -> None:
+    text = (
+        "import multiprocessing\n\nimport torch\n\n\nclass Loud:\n    def __enter__(self):\n        pass\n\n"
+        "    def __exit__(self, *error):\n        return None\n\n\nclass Quiet(Loud):\n"
+        "    def __exit__(self, *error):\n        return True\n\n\n"
+        f"def work(n):\n    {body}\n\n\nif __name__ == '__main__':\n    torch.zeros(1, device='cuda')\n"
+        "    with multiprocessing.Pool(1) as pool:\n        print(pool.map(work, [1]))\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    fixes = [f.fix for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.fix is not None]
+    assert any(fix.applicability is Applicability.SAFE for fix in fixes) == safe
+
+
+# What the program does when its process has ended, and whether it fails with that.
+BY_EXIT_CODE = {
+    "it is shown": ("print(worker.exitcode)", True),
+    "the program ends": ("if worker.exitcode != 0:\n        sys.exit(1)", True),
+    "the program raises": ("if worker.exitcode:\n        raise RuntimeError('failed')", True),
+    "the program goes on": ("if worker.exitcode != 0:\n        print('on the CPU')", False),
+    "it is one of two texts": ("print('bad' if worker.exitcode else 'good')", False),
+}
+
+
+@pytest.mark.parametrize(("after", "safe"), BY_EXIT_CODE.values(), ids=BY_EXIT_CODE)
+def test_a_program_that_asks_how_its_process_ended_may_go_on(tmp_path: Path, after: str, safe: bool) -> None:
+    text = (
+        "import multiprocessing\nimport sys\n\nimport torch\n\n\ndef work(n):\n    torch.ones(n, device='cuda')\n\n\n"
+        "if __name__ == '__main__':\n    torch.zeros(1, device='cuda')\n"
+        "    worker = multiprocessing.Process(target=work, args=(1,))\n    worker.start()\n    worker.join()\n"
+        f"    {after}\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert (finding.fix.applicability is Applicability.SAFE) == safe, finding.fix.reason
 
 
 # The top of the module, and what the worker reads of it.
