@@ -1289,7 +1289,8 @@ IN_WORKERS = {
         False,
     ),
     "what is returned at the end at times ends it": (
-        "try:\n        return torch.ones(n, device='cuda').sum().item()\n    finally:\n        if n:\n            return -1",
+        "try:\n        return torch.ones(n, device='cuda').sum().item()\n"
+        "    finally:\n        if n:\n            return -1",
         False,
     ),
     "a manager swallows it": (
