@@ -276,9 +276,13 @@ STAYS = {
 }
 
 
+# What a worker has to do to feel it.
+FELT = {"logging.basicConfig()": "logging.info(n)", "random.seed(1)": "random.random()"}
+
+
 @pytest.mark.parametrize("call", STAYS)
 def test_what_stays_in_a_process_is_a_doubt(tmp_path: Path, call: str) -> None:
-    fix = repair(tmp_path, [call], before=call)
+    fix = repair(tmp_path, [call], before=call, read=FELT.get(call, "pass"))
     assert fix.applicability is Applicability.UNSAFE
     assert STAYS[call] in (fix.reason or "")
 

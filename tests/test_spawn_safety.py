@@ -74,6 +74,33 @@ PROVEN = {
         "call": "map(work, [Job(2)])",
     },
     "a dictionary that nobody changes": {"top": "SIZES = {'a': 4}\n", "size": "SIZES['a']"},
+    "a program that also runs without a GPU": {
+        "top": "DEVICE = 'cuda' if torch.cuda.is_available() else 'cpu'\n",
+        "size": "n, device=DEVICE).sum().item() + torch.ones(n",
+        "before": "    if torch.cuda.is_available():\n        print('GPU')\n",
+    },
+    "a worker for each GPU": {
+        "pool": "mp.Pool(torch.cuda.device_count())",
+        "call": "map(work, range(1, torch.cuda.device_count() + 1))",
+    },
+    "a seed that no worker feels": {"before": "    torch.manual_seed(0)\n"},
+    "a seed that the worker sets anew": {
+        "before": "    torch.manual_seed(0)\n",
+        "body": "    torch.manual_seed(n)\n",
+        "size": "torch.randint(1, 9, (1,)).item()",
+    },
+    "messages that no worker writes": {
+        "imports": "import logging\nimport sys\n",
+        "top": "LOG = logging.getLogger(__name__)\n",
+        "before": "    LOG.setLevel(logging.INFO)\n    handler = logging.StreamHandler(sys.stdout)\n"
+        "    handler.setFormatter(logging.Formatter('%(message)s'))\n    LOG.addHandler(handler)\n    LOG.info('go')\n",
+        "guard": "    logging.basicConfig(level=logging.INFO)\n",
+    },
+    "what no worker leaves to cuDNN": {"before": "    torch.backends.cudnn.deterministic = True\n"},
+    "a worker that needs no GPU for some of what it is given": {
+        "body": "    if n < 0:\n        return None\n",
+        "call": "map(work, [1, -2])",
+    },
 }
 
 
@@ -85,10 +112,62 @@ def test_what_a_fresh_process_has_as_well_is_proven(tmp_path: Path, parts: dict[
 
 DOUBTED = {
     "a setting of the process": (
-        {"imports": "import logging\n", "guard": "    logging.basicConfig()\n"},
+        {
+            "imports": "import logging\n",
+            "body": "    logging.getLogger('work').info(n)\n",
+            "guard": "    logging.basicConfig()\n",
+        },
         "basicConfig",
     ),
-    "a seed": ({"before": "    torch.manual_seed(0)\n"}, "manual_seed"),
+    "a seed": ({"before": "    torch.manual_seed(0)\n", "size": "torch.randint(1, 9, (1,)).item()"}, "manual_seed"),
+    "what cuDNN is told": (
+        {
+            "before": "    torch.backends.cudnn.deterministic = True\n",
+            "body": "    torch.nn.functional.conv1d(torch.ones(1, 1, 3), torch.ones(1, 1, 3))\n",
+        },
+        "torch.backends.cudnn.deterministic",
+    ),
+    "a setting that the worker asks for by its name": (
+        {
+            "before": "    torch.backends.cudnn.enabled = False\n",
+            "body": "    n += getattr(torch.backends.cudnn, 'enabled')\n",
+        },
+        "torch.backends.cudnn.enabled",
+    ),
+    "a setting that the worker imports": (
+        {
+            "before": "    torch.backends.cudnn.benchmark = True\n",
+            "body": "    from torch.backends.cudnn import benchmark\n    n += benchmark\n",
+        },
+        "torch.backends.cudnn.benchmark",
+    ),
+    "a seed of the generator that the worker hands over": (
+        {
+            "before": "    torch.manual_seed(0)\n",
+            "body": "    n += torch.rand(1, generator=torch.default_generator).item()\n",
+        },
+        "manual_seed",
+    ),
+    "a seed of what a GPU draws": (
+        {"before": "    torch.manual_seed(0)\n", "body": "    n += torch.rand(1, device='cuda').item()\n"},
+        "manual_seed",
+    ),
+    "a seed, and something that may draw by itself": (
+        {
+            "imports": "import random\nimport statistics\n",
+            "before": "    random.seed(0)\n",
+            "body": "    print(statistics.NormalDist().samples(1))\n",
+        },
+        "random.seed",
+    ),
+    "a seed, and something that draws where it is gone through": (
+        {
+            "before": "    torch.manual_seed(0)\n",
+            "size": "len(list(n))",
+            "call": "map(work, [torch.utils.data.RandomSampler([1, 2])])",
+        },
+        "manual_seed",
+    ),
     "a global that the program changes": (
         {"top": "CONFIG = {'size': 1}\n", "size": "CONFIG['size']", "guard": "    CONFIG['size'] = 3\n"},
         "CONFIG",
@@ -118,9 +197,20 @@ DOUBTED = {
         },
         "pickles itself",
     ),
-    "a program that also runs without a GPU": (
-        {"before": "    if torch.cuda.is_available():\n        print('GPU')\n"},
-        "without a GPU",
+    "a program that also runs without a GPU, and sets something then": (
+        {
+            "top": "CONFIG = {'size': 1}\n",
+            "size": "CONFIG['size']",
+            "before": "    if not torch.cuda.is_available():\n        CONFIG['size'] = 3\n",
+        },
+        "without a GPU, the worker reads `CONFIG",
+    ),
+    "a program that also runs without a GPU, and draws numbers on the CPU then": (
+        {
+            "top": "DEVICE = 'cuda' if torch.cuda.is_available() else 'cpu'\n",
+            "size": "int(torch.rand(1, device=DEVICE) * 9)",
+        },
+        "without a GPU, the worker did not seed what `torch.rand()` draws",
     ),
 }
 
@@ -156,7 +246,7 @@ REFUSED = {
     },
     "visible devices after a query of the module": {
         "imports": "import os\n",
-        "top": "HAS_GPU = torch.cuda.device_count() and torch.cuda.is_initialized()\n",
+        "top": "HAS_GPU = torch.cuda.is_available() and torch.cuda.is_initialized()\n",
         "body": '    os.environ["CUDA_VISIBLE_DEVICES"] = "1"\n',
     },
 }
@@ -499,7 +589,7 @@ IN_LIBRARIES = {
     "locale": ("import locale", 'locale.setlocale(locale.LC_ALL, "C")', "locale.setlocale()"),
     "logging": ("import logging", "logging.basicConfig()", "logging.basicConfig()"),
     "a handler": ("import logging", "logging.getLogger().addHandler(None)", "logging.Logger.addHandler()"),
-    "a level": ("import logging", "logging.getLogger().setLevel(10)", "logging.Logger.setLevel()"),
+    "a level": ("import logging\nLOG = logging.getLogger('a')", "LOG.setLevel(10)", "logging.Logger.setLevel()"),
     "standard output": ("import sys", "sys.stdout = None", "sys.stdout"),
     "a replaced function": ("import random", "random.random = work", "random.random"),
     "a name of a library": ("import math", "math.ANSWER = 3", "math.ANSWER"),
@@ -522,20 +612,41 @@ IN_LIBRARIES = {
 }
 
 
-@pytest.mark.parametrize(("imports", "before", "named"), IN_LIBRARIES.values(), ids=IN_LIBRARIES)
-def test_what_a_library_keeps_for_the_process_is_not_safe_and_named(
-    tmp_path: Path, imports: str, before: str, named: str
-) -> None:
-    fix = project_fix(tmp_path, "pool", {"imports": imports, "before": before})
+# What of that a worker has to do to feel it: others go on without.
+FELT = {
+    "cudnn": "torch.backends.cudnn.benchmark",
+    "torch's seed": "torch.rand(1).item()",
+    "numpy's seed": "np.random.rand()",
+    "random's seed": "random.random()",
+    "logging": "logging.getLogger('a').info(n)",
+    "a handler": "len(logging.root.handlers)",
+    "a level": "LOG.level",
+}
+
+
+@pytest.mark.parametrize("kind", IN_LIBRARIES)
+def test_what_a_library_keeps_for_the_process_is_not_safe_and_named(tmp_path: Path, kind: str) -> None:
+    imports, before, named = IN_LIBRARIES[kind]
+    fix = project_fix(tmp_path, "pool", {"imports": imports, "before": before, "reads": FELT.get(kind, "n")})
     assert fix.applicability is Applicability.UNSAFE
     assert f"`{named}`" in (fix.reason or "") or named in (fix.reason or "")
+
+
+@pytest.mark.parametrize("kind", FELT)
+def test_what_no_worker_feels_is_safe(tmp_path: Path, kind: str) -> None:
+    imports, before, _ = IN_LIBRARIES[kind]
+    assert project_fix(tmp_path, "pool", {"imports": imports, "before": before}).applicability is Applicability.SAFE
 
 
 @pytest.mark.parametrize("launcher", [name for name in LAUNCHERS if name != "pool"])
 @pytest.mark.parametrize("kind", ["tf32", "torch's seed", "standard output", "an unknown function"])
 def test_what_a_library_keeps_matters_to_every_launcher(tmp_path: Path, launcher: str, kind: str) -> None:
     imports, before, named = IN_LIBRARIES[kind]
-    fix = project_fix(tmp_path, launcher, {"imports": imports, "before": before})
+    fix = project_fix(tmp_path, launcher, {"imports": imports, "before": before, "reads": FELT.get(kind, "n")})
+    if (launcher, kind) == ("loader", "torch's seed"):
+        # Each worker of a loader is seeded with a number that its parent drew.
+        assert fix.applicability is Applicability.SAFE
+        return
     assert fix.applicability is Applicability.UNSAFE
     assert named in (fix.reason or "")
 
@@ -1042,7 +1153,7 @@ def test_an_executor_hands_later_workers_what_is_there_by_then(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("options", "level"), [("", Applicability.SAFE), (", maxtasksperchild=1", Applicability.UNSAFE)]
 )
-@pytest.mark.parametrize("change", ["Cfg.scale = 5", "torch.backends.cudnn.benchmark = True"])
+@pytest.mark.parametrize("change", ["Cfg.scale = 5", "torch.set_num_threads(1)"])
 def test_workers_that_are_replaced_see_what_came_later(
     tmp_path: Path, options: str, level: Applicability, change: str
 ) -> None:
@@ -1126,6 +1237,15 @@ HANDLERS = {
     ),
     "a promise is kept": ("promise = pool.apply_async(work, (1,))\n        print(promise.get())", True),
     "all is gone through": ("for row in pool.imap(work, [1]):\n            print(row)", True),
+    "it is asked whether it failed": (
+        "promise = pool.apply_async(work, (1,))\n        promise.wait()\n"
+        "        print(promise.get() if promise.successful() else None)",
+        False,
+    ),
+    "what is returned at the end ends it": (
+        "try:\n            print(pool.map(work, [1]))\n        finally:\n            return None",
+        False,
+    ),
     "it goes on": ("try:\n            print(pool.map(work, [1]))\n        except Exception:\n            pass", False),
     "it raises at times": (
         "try:\n            print(pool.map(work, [1]))\n        except RuntimeError:\n"
@@ -1160,6 +1280,70 @@ def test_a_program_that_survives_its_workers_is_never_repaired_unasked(tmp_path:
     assert finding.fix is not None
     assert (finding.fix.applicability is Applicability.SAFE) == safe, finding.fix.reason
     assert safe or re.search("may work as it is|may go on without", finding.fix.reason or "")
+
+
+# What the worker does, and whether the program fails with it.
+IN_WORKERS = {
+    "what is returned at the end ends it": (
+        "try:\n        return torch.ones(n, device='cuda').sum().item()\n    finally:\n        return -1",
+        False,
+    ),
+    "what is returned at the end at times ends it": (
+        "try:\n        return torch.ones(n, device='cuda').sum().item()\n"
+        "    finally:\n        if n:\n            return -1",
+        False,
+    ),
+    "a manager swallows it": (
+        "with Quiet():\n        return torch.ones(n, device='cuda').sum().item()\n    return -1",
+        False,
+    ),
+    "a manager lets it through": (
+        "with Loud():\n        return torch.ones(n, device='cuda').sum().item()\n    return -1",
+        True,
+    ),
+    "something is done at the end": (
+        "try:\n        return torch.ones(n, device='cuda').sum().item()\n    finally:\n        n += 1",
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "safe"), IN_WORKERS.values(), ids=IN_WORKERS)
+def test_a_worker_that_survives_its_failure_is_never_repaired_unasked(tmp_path: Path, body: str, safe: bool) -> None:
+    text = (
+        "import multiprocessing\n\nimport torch\n\n\nclass Loud:\n    def __enter__(self):\n        pass\n\n"
+        "    def __exit__(self, *error):\n        return None\n\n\nclass Quiet(Loud):\n"
+        "    def __exit__(self, *error):\n        return True\n\n\n"
+        f"def work(n):\n    {body}\n\n\nif __name__ == '__main__':\n    torch.zeros(1, device='cuda')\n"
+        "    with multiprocessing.Pool(1) as pool:\n        print(pool.map(work, [1]))\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    fixes = [f.fix for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.fix is not None]
+    assert any(fix.applicability is Applicability.SAFE for fix in fixes) == safe
+
+
+# What the program does when its process has ended, and whether it fails with that.
+BY_EXIT_CODE = {
+    "it is shown": ("print(worker.exitcode)", True),
+    "the program ends": ("if worker.exitcode != 0:\n        sys.exit(1)", True),
+    "the program raises": ("if worker.exitcode:\n        raise RuntimeError('failed')", True),
+    "the program goes on": ("if worker.exitcode != 0:\n        print('on the CPU')", False),
+    "it is one of two texts": ("print('bad' if worker.exitcode else 'good')", False),
+}
+
+
+@pytest.mark.parametrize(("after", "safe"), BY_EXIT_CODE.values(), ids=BY_EXIT_CODE)
+def test_a_program_that_asks_how_its_process_ended_may_go_on(tmp_path: Path, after: str, safe: bool) -> None:
+    text = (
+        "import multiprocessing\nimport sys\n\nimport torch\n\n\ndef work(n):\n    torch.ones(n, device='cuda')\n\n\n"
+        "if __name__ == '__main__':\n    torch.zeros(1, device='cuda')\n"
+        "    worker = multiprocessing.Process(target=work, args=(1,))\n    worker.start()\n    worker.join()\n"
+        f"    {after}\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert finding.fix is not None
+    assert (finding.fix.applicability is Applicability.SAFE) == safe, finding.fix.reason
 
 
 # The top of the module, and what the worker reads of it.
@@ -1202,7 +1386,13 @@ def test_what_a_thread_may_lack_is_named(tmp_path: Path, top: str, before: str) 
     imported, launch = LAUNCHERS["joblib"]
     cached = "import functools\n\n\n@functools.lru_cache\ndef size():\n    return 1\n\n"
     text = INHERITING.format(
-        launcher=imported, imports="", top=cached + top, base="object", reads="size()", before=before, launch=launch
+        launcher=imported,
+        imports="",
+        top=cached + top,
+        base="object",
+        reads="size() * torch.rand(1).item()",
+        before=before,
+        launch=launch,
     )
     (tmp_path / "program.py").write_text(text)
     (finding,) = [f for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
@@ -1273,8 +1463,11 @@ def test_an_initializer_that_sets_what_its_worker_reads_is_proven(tmp_path: Path
 
 def test_a_module_beside_main_that_asks_for_gpus_may_decide(tmp_path: Path) -> None:
     helper = "import torch\n\n\ndef ready():\n    return torch.cuda.is_available()\n"
-    fix = project_fix(tmp_path, "pool", {"imports": "import helper", "before": "print(helper.ready())"}, helper=helper)
-    assert "without a GPU" in (fix.reason or "")
+    before = "if not helper.ready():\n        Cfg.scale = 5"
+    parts = {"imports": "import helper", "top": CFG, "reads": "Cfg.scale", "before": before}
+    assert "without a GPU" in (project_fix(tmp_path, "pool", parts, helper=helper).reason or "")
+    parts["before"] = "print(helper.ready())"
+    assert project_fix(tmp_path, "pool", parts, helper=helper).applicability is Applicability.SAFE
 
 
 def test_the_batches_of_a_loader_do_not_outlive_its_workers(tmp_path: Path) -> None:
@@ -1372,7 +1565,7 @@ def test_an_object_that_is_sent_and_read_is_one_in_a_fork_and_two_otherwise(tmp_
 
 def test_the_reason_names_everything_that_may_differ(tmp_path: Path) -> None:
     before = "Cfg.scale = 5\n    torch.manual_seed(0)\n    vendor.configure()"
-    parts = {"imports": "import vendor", "top": CFG, "before": before, "reads": "Cfg.scale"}
+    parts = {"imports": "import vendor", "top": CFG, "before": before, "reads": "Cfg.scale * torch.rand(1).item()"}
     reason = project_fix(tmp_path, "pool", parts).reason or ""
     assert all(name in reason for name in ("Cfg.scale", "torch.manual_seed()", "vendor.configure()"))
     assert reason.count("; ") >= 2
@@ -1387,10 +1580,11 @@ def test_a_long_reason_counts_the_rest(tmp_path: Path) -> None:
 
 
 def test_what_may_differ_is_named_beside_another_reason(tmp_path: Path) -> None:
-    before = "if torch.cuda.is_available():\n        torch.manual_seed(0)"
-    reason = project_fix(tmp_path, "pool", {"before": before}).reason or ""
-    assert "without a GPU" in reason
-    assert "torch.manual_seed()" in reason
+    before = "if torch.cuda.is_available():\n        torch.set_num_threads(1)\n    else:\n        Cfg.scale = 5"
+    reason = project_fix(tmp_path, "pool", {"before": before, "top": CFG, "reads": "Cfg.scale"}).reason or ""
+    assert "without a GPU, the worker reads `Cfg.scale`" in reason
+    assert "torch.set_num_threads()" in reason
+    assert "without a GPU, a fresh process does not have what `torch.set_num_threads()`" not in reason
 
 
 def test_another_program_that_starts_the_same_workers_counts(tmp_path: Path) -> None:

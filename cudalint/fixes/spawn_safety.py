@@ -70,18 +70,27 @@ def spawn_doubts(
             doubts.setdefault("the code does not show what the worker runs")
     targets = (t.module for launch in fresh for t in (*launch.targets, *launch.prepared))
     entered = (module for entry in before.entries[finding] for module, _ in before.entered.get(entry, ()))
+    asks = False
     for name in sorted({_main_of(outcome), *targets, *entered}):
         module = after.files.module(name)
         if module is None:
             doubts.setdefault(f"{name} is not seen")
-        elif asks_for_gpus(module):
-            doubts.setdefault("the program may also run without a GPU")
+        asks = asks or (module is not None and asks_for_gpus(module))
     old = {source.path: source.text for source in before.files.sources.values()}
     if counts_names(old, changes):
         doubts.setdefault("the program goes through the names of its module, of which the repair adds one")
-    proofs = inherited(before, after, changes, finding, charge, MOST_STEPS_OF_REASONS if fails or doubts else None)
-    found = _unlike(after, proofs, Case(finding, outcome, after), _adds_rows(old, changes))
-    doubts.update(dict.fromkeys(found))
+    case, adds_rows = Case(finding, outcome, after), _adds_rows(old, changes)
+
+    def prove(without_gpus: bool) -> tuple[Inheritance, ...]:
+        at_most = MOST_STEPS_OF_REASONS if fails or doubts else None
+        return inherited(before, after, changes, finding, charge, at_most, without_gpus)
+
+    proofs = prove(without_gpus=False)
+    doubts.update(dict.fromkeys(_unlike(after, proofs, case, adds_rows)))
+    if asks:
+        # Where there is no GPU it works as it is, and has to go on as it does.
+        without = (word for word in _doubted(prove(without_gpus=True), case, adds_rows) if word not in doubts)
+        doubts.update(dict.fromkeys(f"without a GPU, {word}" for word in without))
     return list(doubts)
 
 
@@ -136,6 +145,11 @@ def _unlike(after: Basis, found: tuple[Inheritance, ...], case: Case, adds_rows:
     seen = {(proof.anchor, proof.method) for proof in found}
     if any(place not in seen for place in after.launches if place[1] in _FRESH):
         yield "the code was not followed to the launch"
+    yield from _doubted(found, case, adds_rows)
+
+
+def _doubted(found: tuple[Inheritance, ...], case: Case, adds_rows: bool) -> Iterator[str]:
+    """The doubts of proofs in words, those about what the worker does before all others."""
     doubts = (doubt for proof in found for doubt in proof.doubts)
     for doubt in sorted(doubts, key=lambda doubt: doubt.why in _TOLD_LAST):
         if doubt.why is not Why.ROWS or adds_rows:

@@ -7,15 +7,19 @@ iterator that is too early: the result may never be taken, or be taken where fai
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import repeat
 
 import libcst as cst
 
 from cudalint.fixes.proposal import Case
-from cudalint.fixes.view import View
+from cudalint.fixes.view import View, dotted
 
 _PROMISING = frozenset({"apply_async", "map_async", "starmap_async", "submit"})
 _ITERATING = frozenset({"imap", "imap_unordered"})
 _TAKING = frozenset({"get", "result"})
+_ENDING = frozenset({"sys.exit", "exit", "quit", "os._exit"})
+_CODE = "exitcode"
+_TELLING = frozenset({"exception", "successful"})
 # Rules about loaders, whose iterators fail when a batch is taken.
 _OF_LOADERS = frozenset({"CUD401", "CUD403"})
 # What runs a function where its failure is told, and goes no further.
@@ -31,12 +35,16 @@ def may_be_lost(case: Case) -> bool:
     if found is None:
         return False
     view, call = found
+    if case.launch is not None and case.launch.family == "process" and _goes_by_exit_codes(view):
+        return True
     name = call.func.attr.value if isinstance(call.func, cst.Attribute) else ""
     lazy = name in _ITERATING or (name == "map" and "Pool.map" not in case.outcome.launcher)
     if name not in _PROMISING and not lazy:
         return False
     body = view.function(call) or view.tree
     if isinstance(view.parent(call), cst.Expr) or any(_catches(view, body, call)):
+        return True
+    if any(map(_asks_whether_it_failed, view.calls())):
         return True
     if lazy:
         return _is_dropped(view, body, call)
@@ -72,6 +80,37 @@ def _catches(view: View, body: cst.CSTNode, call: cst.Call) -> Iterator[cst.CSTN
             continue
         if is_behind or view.function(node) is not home:
             yield node
+
+
+def _goes_by_exit_codes(view: View) -> bool:
+    """Whether a condition asks how a process ended, and the program goes on where that failed."""
+    asking = (node for node in view.inside(view.tree) if isinstance(node, cst.Attribute) and node.attr.value == _CODE)
+    return any(map(_decides, asking, repeat(view)))
+
+
+def _decides(asking: cst.CSTNode, view: View) -> bool:
+    """Whether a condition, of which this is a part, does not end the program."""
+    below = asking
+    for outer in view.around(asking):
+        if isinstance(outer, cst.If | cst.While | cst.IfExp) and outer.test is below:
+            return not (isinstance(outer, cst.If) and _gives_up(outer.body))
+        below = outer
+    return False
+
+
+def _gives_up(body: cst.BaseSuite) -> bool:
+    """Whether a block ends by an exception, or ends the program."""
+    last = body.body[-1] if body.body else None
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    ends = isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) and dotted(last.value.func) in _ENDING
+    return ends or isinstance(last, cst.Raise)
+
+
+def _asks_whether_it_failed(call: cst.Call) -> bool:
+    """``future.exception()``, ``result.successful()``: the failure is told, not raised. A log's are given a text."""
+    named = isinstance(call.func, cst.Attribute) and call.func.attr.value in _TELLING
+    return named and all(argument.keyword is not None and argument.keyword.value == "timeout" for argument in call.args)
 
 
 def _takes(node: cst.CSTNode) -> bool:

@@ -100,9 +100,10 @@ class Outcome:
     parent handles that. ``chosen``: the program says how that worker is started, so that no caller decides it.
     ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
     share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
-    said, and ``choices`` that one of two things is so; ``on_some_paths``: other paths do not make up for all that it
-    assumes. ``benign``: the code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows
-    only because a bound ended the paths before it, or where one guess rests on another, and is not reported.
+    said, and ``choices`` that one of two things is so; ``outside``: those of the facts that do not depend on what its
+    worker is given, where it has one; ``on_some_paths``: other paths do not make up for all of these. ``benign``: the
+    code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows only because a bound
+    ended the paths before it, or where one guess rests on another, and is not reported.
     """
 
     kind: Kind
@@ -124,6 +125,7 @@ class Outcome:
     facts: tuple[tuple[Hashable, bool], ...] = ()
     choices: tuple[Either, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
+    outside: tuple[tuple[Hashable, bool], ...] | None = None
     on_some_paths: bool = False
     unsaid: bool = False
     outlived: bool = False

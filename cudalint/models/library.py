@@ -208,6 +208,12 @@ class Library:
             self._effects[path] = self._find_effect(path)
         return self._effects[path]
 
+    def feels(self, path: str, felt_by: Iterable[str]) -> bool:
+        """Whether a function finds what stays in its process, as it says who does: ``~a`` are all without a trait."""
+        return any(
+            not self.traits.has(path, name[1:]) if name.startswith("~") else lies_below(path, name) for name in felt_by
+        )
+
     def _find_effect(self, path: str) -> ProcessEffect | None:
         found = self._declared_effect(path, 0)
         spec = self.function(path)

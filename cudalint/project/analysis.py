@@ -282,11 +282,12 @@ def inherited(
     about: Finding,
     charge: Callable[[int], None],
     at_most: int | None = None,
+    without_gpus: bool = False,
 ) -> tuple[Inheritance, ...]:
     """The doubts about fresh processes in a changed program, as all entries run it that the changes can matter to.
 
     ``changes`` are the new texts of files by path, ``before`` the program without them; ``charge`` is told the steps
-    that were made, of which no entry makes more than ``at_most``.
+    that were made, of which no entry makes more than ``at_most``. ``without_gpus``: as a machine runs it that has none.
     """
     changed = {before.files.names[path] for path in changes}
     places = _touched(before.files, changes)
@@ -296,7 +297,16 @@ def inherited(
     names = [name for name in candidates(after.files) if name in owners]
     chosen = frozenset(entries)
     left = _left(after, names, chosen)
-    runner = Runner(after.files, host(after.options), after.alone, left, chosen=chosen, proves=True, at_most=at_most)
+    runner = Runner(
+        after.files,
+        host(after.options),
+        after.alone,
+        left,
+        chosen=chosen,
+        proves=True,
+        without_gpus=without_gpus,
+        at_most=at_most,
+    )
 
     def machines() -> Iterator[Machine]:
         for ran in runner.run(names):

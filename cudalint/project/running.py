@@ -148,8 +148,8 @@ class Runner:
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
     expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
-    what workers inherit. ``maps``: processes are noted. ``kept`` holds what entries gave in runs before; ``others`` run
-    entries besides this process.
+    what workers inherit, ``without_gpus`` on a machine that has none. ``maps``: processes are noted. ``kept`` holds
+    what entries gave in runs before; ``others`` run entries besides this process.
     """
 
     files: FileProgram
@@ -161,6 +161,7 @@ class Runner:
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
     proves: bool = False
+    without_gpus: bool = False
     at_most: int | None = None
     maps: bool = False
     kept: EntryResults | None = None
@@ -575,6 +576,7 @@ class Runner:
             shaped=self.shaped,
             at_most=self.at_most,
             foretold=foretold or {},
+            without_gpus=self.without_gpus,
         )
         importer = None if purpose.prepares or self.listens or self.proves or self.maps else self._prepared_imports()
         setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)

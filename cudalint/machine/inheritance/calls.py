@@ -238,6 +238,7 @@ class Calls(Iteration):
         """Do what the model of a function says, and note what that leaves behind."""
         path, site, state = self.library.canonical(call.path), call.site, call.state
         does = call.text("does")
+        self._calls_by_name(path, state)
         self._looks_at_files(path, state)
         self._may_write(path, (call.receiver, *_atoms(call.args, call.kwargs)), state, call.kwargs)
         if does in _MAKES_POOL:
@@ -406,6 +407,7 @@ class Calls(Iteration):
         base = self.library_base(ref, state)
         if base is not None and self._class_attribute(ref, "__init__", state) is None:
             effect = self._effect_of(f"{base}.__init__", None)
+            self._calls_by_name(f"{base}.__init__", state)
             if self.library.function(f"{base}.__init__") is None and effect is None:
                 self._calls_unknown(shown(base), site, state)
         results = super().construct(ref, cls, given)

@@ -5,17 +5,21 @@ The generator of a GPU is made by the process that first uses that GPU: what it 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Given, Results
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.inheritance.calls import is_in_force
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.endings import Endings
 from cudalint.machine.inheritance.process_effects import shown
+from cudalint.machine.inheritance.sameness import is_counted
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Tensor, Unknown, constant
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Unknown, Value, constant
 from cudalint.models.library import ProcessEffect
 
 # What a module does with its weights at once, and what gives them to look at.
@@ -31,6 +35,8 @@ _OF_NO_NUMBERS = frozenset(
 _OF_TENSORS = ("torch.Tensor.", "torch.nn.functional.", "?.")
 # The worker computes with weights; what draws them has no name where they are used.
 COMPUTING = "torch.nn"
+# What is left behind by functions that draw numbers.
+_DRAWING = frozenset({"draws", "weights"})
 # What "seeds-all" begins anew.
 _ALL = frozenset({"random", "numpy", "torch"})
 
@@ -41,10 +47,12 @@ class Draws(Endings):
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
             case Unknown(sym=(_, ".", str(name))):
+                self._may_draw(self._in_force(f"?.{name}", given), f"?.{name}", given.state)
                 self._takes(f"?.{name}", given)
         return super()._call_atom(atom, given)
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._may_draw(self._in_force(path, given), path, given.state)
         if not _lies_on_gpu((atom.receiver,) if isinstance(atom, Bound) else ()):
             self._takes(path, given)
         return super()._foreign(path, atom, given)
@@ -55,6 +63,7 @@ class Draws(Endings):
         self._uses_weights(call.text("does"), site, state)
         given = Given(call.args, call.kwargs, state, call.frame, site, call.open)
         effect = self._in_force(path, given)
+        self._may_draw(effect, path, state)
         draws = effect is not None and effect.state == "draws" and self._is_unseeded(path, state)
         if effect is not None and not draws:
             self._settles_numbers(effect, path, given)
@@ -66,6 +75,19 @@ class Draws(Endings):
     def _in_force(self, path: str, given: Given) -> ProcessEffect | None:
         effect = self.library.process_effect(path) if self._watches else None
         return effect if effect is not None and is_in_force(effect, given.kwargs, given.is_open) else None
+
+    def finds(self, value: Value, state: State, site: Site) -> None:
+        """A worker finds objects: those of libraries may draw where Python goes through them."""
+        super().finds(value, state, site)
+        for watch in self._reading(state):
+            watch.called.update(_kinds(value, state, self))
+
+    def _may_draw(self, effect: ProcessEffect | None, path: str, state: State) -> None:
+        """A function may draw numbers whose course the parent began: those of a GPU follow from its seed, too."""
+        if effect is None or effect.state not in _DRAWING or not self._is_unseeded(path, state):
+            return
+        for watch in self._reading(state):
+            watch.draws = True
 
     def _takes(self, path: str, given: Given) -> None:
         """A function draws numbers, or changes what they are; one that looks at weights shows which were drawn."""
@@ -120,6 +142,22 @@ class Draws(Endings):
     def _is_drawn(self, path: str, site: Site, state: State) -> None:
         for watch in self._reading(state):
             watch.doubts.setdefault(Doubt(Why.DRAWS, path if path == COMPUTING else shown(path), site))
+
+
+def _kinds(value: Value, state: State, machine: Machine) -> Iterator[str]:
+    """The kinds of the objects of libraries that a value leads to; a question mark for what the code does not show."""
+    for atom in visited(value, state):
+        match atom, state.get(atom) if isinstance(atom, Ref) else None:
+            case _, LibraryObject(type=kind):
+                yield kind
+            case Lib(path=path), _ if machine.library.process_effect(f"{path}.__get__") is not None:
+                yield path
+            case _, Instance(cls=cls) if (base := machine.library_base(cls, state)) is not None:
+                yield base
+            case Unknown(sym=("call", _, _, _, str(path)) | ("follows", str(path), *_)), _:
+                yield path
+            case Unknown(), _ if not is_counted(atom, machine.library):
+                yield "?"
 
 
 def _lies_on_gpu(atoms: Iterable[Atom]) -> bool:

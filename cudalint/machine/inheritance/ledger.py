@@ -26,7 +26,7 @@ class Handed(Enum):
 class Entry:
     """Something that a process did at a place, reached by some calls, and from when to when that stands.
 
-    ``handed``: what of it a process that is spawned gets when it starts. ``felt_by``: the only functions that find it.
+    ``handed``: what of it a process that is spawned gets when it starts. ``felt_by``: who finds it, as models say.
     """
 
     key: Hashable
@@ -67,8 +67,10 @@ class Watch:
     shown_later: set[Site] = field(default_factory=set)
     # Where its tasks show something on the console, beside other workers.
     told: set[Site] = field(default_factory=set)
-    # The functions of libraries that it called at its work.
+    # The functions of libraries that it called at its work, and the kinds of objects that it has of libraries.
     called: set[str] = field(default_factory=set)
+    # Whether it draws random numbers that it did not begin anew, those of a GPU as well.
+    draws: bool = False
 
 
 class Ledger(Machine):

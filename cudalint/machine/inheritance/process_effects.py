@@ -93,6 +93,7 @@ class ProcessEffects(Reads):
         return None
 
     def _calls_object(self, path: str, site: Site, state: State) -> None:
+        self._calls_by_name(path, state)
         if self.library.function(path) is not None:
             return
         effect = self._effect_of(path, None)

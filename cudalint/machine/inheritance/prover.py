@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
-from cudalint.machine.inheritance.sameness import Comparison, follows
+from cudalint.machine.inheritance.sameness import Comparison, is_counted
 from cudalint.machine.inheritance.texts import Texts
 from cudalint.machine.interpreter import Beginning, Machine, Setting
 from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reachable, reached, visited
-from cudalint.machine.launch.pickling import is_plain, unproven
+from cudalint.machine.launch.pickling import unproven
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Tensor, Unknown, Value, const
-from cudalint.models.library import lies_below
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Value, const
 
 # Attributes that tensors have by themselves, and that can be set.
 _OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})
+# What may draw random numbers.
+_MAY_DRAW = ("~indifferent",)
 # What tells where the data of a tensor lies.
 _TELLS_WHERE = frozenset({"is_shared", "data_ptr", "untyped_storage", "storage"})
 
@@ -95,7 +97,7 @@ class Prover(Texts):
             self._lent[launch.anchor] = (launch.parent.process.identity, self._moment)
         for value in launch.given:
             # Handlers of exceptions, which only this machine runs, may have made it.
-            reason = unproven(value, launch.parent, self._is_counted)
+            reason = unproven(value, launch.parent, partial(is_counted, library=self.library))
             if reason is not None:
                 doubts.setdefault(Doubt(Why.UNPROVEN, reason, launch.anchor))
         self.inherited.append(Inheritance(launch.anchor, launch.method, tuple(doubts)))
@@ -124,20 +126,6 @@ class Prover(Texts):
                     if base is not None and self.library.is_a(base, "torch.nn.Module"):
                         return True
         return False
-
-    def _is_counted(self, atom: Unknown) -> bool:
-        """Whether an unknown is plain, or a constant that a loop goes through, or computed of such."""
-        match atom.sym:
-            case ("next", *_):
-                return True
-            case ("each", _, tuple(items)):
-                return all(self._is_number(item) for item in items)
-            case (("bin" | "aug" | "compare", *_), str(), tuple(left), tuple(right)):
-                return all(self._is_number(part) for part in (*left, *right))
-        return is_plain(atom, self.library) or follows(atom.sym)
-
-    def _is_number(self, atom: Hashable) -> bool:
-        return isinstance(atom, Const) or (isinstance(atom, Unknown) and self._is_counted(atom))
 
     def _is_written_later(self, anchor: Site) -> bool:
         """Whether the parent changes an array when it has handed tensors to a worker, which would see that."""
@@ -231,8 +219,11 @@ class Prover(Texts):
             # A folder of modules may be relative to the working folder.
             handed.discard(Handed.FOLDER)
         handed -= watch.notices
+        draws = watch.draws or any(self.library.feels(path, _MAY_DRAW) for path in watch.called)
         for entry in done:
-            if entry.felt_by and not any(lies_below(path, name) for path in watch.called for name in entry.felt_by):
+            if entry.felt_by and not any(self.library.feels(path, entry.felt_by) for path in watch.called):
+                continue
+            if entry.doubt.why is Why.SEEDS and not draws:
                 continue
             if entry.handed in handed:
                 # An executor may start more of its workers when more work comes, and then hands them this.

@@ -21,6 +21,7 @@ from cudalint.machine.heap import (
     Scope,
     Sequence,
 )
+from cudalint.machine.launch.pickling import is_plain
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     Atom,
@@ -38,6 +39,7 @@ from cudalint.machine.values import (
     Value,
     rest_of,
 )
+from cudalint.models.library import Library
 
 # The number of the last address of a place: whatever is made there later takes its room.
 _LAST_ADDRESS = 7
@@ -298,6 +300,22 @@ def _is_shared_address(ref: Ref) -> bool:
     """Whether several objects may lie at an address, of which only the last is seen."""
     address = ref.address
     return isinstance(address, tuple) and len(address) == 3 and address[1] == _LAST_ADDRESS
+
+
+def is_counted(atom: Unknown, library: Library) -> bool:
+    """Whether an unknown is plain, or a constant that a loop goes through, or computed of such."""
+    match atom.sym:
+        case ("next", *_):
+            return True
+        case ("each", _, tuple(items)):
+            return all(_is_number(item, library) for item in items)
+        case (("bin" | "aug" | "compare", *_), str(), tuple(left), tuple(right)):
+            return all(_is_number(part, library) for part in (*left, *right))
+    return is_plain(atom, library) or follows(atom.sym)
+
+
+def _is_number(atom: Hashable, library: Library) -> bool:
+    return isinstance(atom, Const) or (isinstance(atom, Unknown) and is_counted(atom, library))
 
 
 def follows(sym: Hashable) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.ledger import Handed
@@ -18,7 +19,6 @@ from cudalint.machine.state import Setting as Kept
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Unknown, Value, constant
-from cudalint.models.library import lies_below
 
 _ENVIRON = "os.environ["
 # Methods that make longer what the process has.
@@ -118,8 +118,15 @@ class Settings(Tasks):
         self._reads_variable(f"{path}.{name}", state)
         return super()._library_attribute(path, name, state, frame, site)
 
+    def _library_import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
+        for name, _ in node.names or ():
+            self._reads_variable(self.library.canonical(f"{node.module}.{name}"), state)
+        return super()._library_import_from(node, state, frame)
+
     def _reads_variable(self, name: str, state: State) -> None:
-        """A variable of a library is read, which may be what grows by its methods."""
+        """A variable of a library is read, which may be a setting, or what grows by its methods."""
+        if self.library.process_effect(f"{name}.__get__") is not None:
+            self._calls_by_name(f"{name}.__get__", state)
         for kept in self._left(state) if state.process.left else ():
             if kept.name == name if kept.is_variable else kept.adds and kept.name.startswith(f"{name}."):
                 self._finds_kept(kept, state)
@@ -128,7 +135,7 @@ class Settings(Tasks):
         """A function of a library runs: what of that which is left does it find?"""
         for kept in self._left(state):
             if kept.felt_by:
-                feels = any(lies_below(path, name) for name in kept.felt_by)
+                feels = self.library.feels(path, kept.felt_by)
             else:
                 feels = _root(path) == _root(kept.name) and not kept.name.startswith(_ENVIRON)
             is_itself = kept.name == shown(path) and not self.library.traits.has(path, "gives-earlier")

@@ -132,8 +132,11 @@ class Stores(ProcessEffects):
                 case Ref(), Closure(function=function):
                     self._note(Why.STORES, f"{function.name}.{attr}", site, state)
                 case Lib(path=path), _:
-                    if self.library.function(f"{path}.{attr}.__set__") is None:
-                        self._note(Why.STORES, f"{path}.{attr}", site, state)
+                    setter = f"{path}.{attr}.__set__"
+                    effect = self.library.process_effect(setter)
+                    if self.library.function(setter) is None:
+                        felt_by = () if effect is None else effect.felt_by
+                        self._note(Why.STORES, f"{path}.{attr}", site, state, felt_by=felt_by)
                 case Tensor(), _:
                     pass
                 case _ if not self._is_own(atom, state):

@@ -82,7 +82,8 @@ class EntryOptions:
     ``until``: the processor time of this process at which it ends, finished or not.
     ``watched`` are the statements whose processes are recorded, ``shaped`` the expressions whose values are
     (``machine/shapes.py``). ``at_most`` are steps, where it matters less what it shows.
-    ``foretold`` is what goes through its channels, where an earlier run showed all of it.
+    ``foretold`` is what goes through its channels, where an earlier run showed all of it. ``without_gpus``: the machine
+    that it runs on has none.
     """
 
     in_test: bool = False
@@ -97,6 +98,7 @@ class EntryOptions:
     shaped: frozenset[Site] = frozenset()
     at_most: int | None = None
     foretold: Foretold = field(default_factory=dict)
+    without_gpus: bool = False
 
     @property
     def most_steps(self) -> int:
@@ -222,7 +224,7 @@ class EntryRecord:
             ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, way)))
         paths: dict[Hashable, dict[Facts, None]] = {}
         for outcome in outcomes:
-            paths.setdefault(_shown_as(outcome), {})[outcome.facts] = None
+            paths.setdefault(_shown_as(outcome), {})[_decided_outside(outcome)] = None
         some = {alike for alike, found in paths.items() if not cover_all(list(found))}
         known: dict[tuple[Hashable, Facts], Facts] = {}
         worded: dict[tuple[Facts, Facts], tuple[Assumption, ...]] = {}
@@ -238,7 +240,7 @@ class EntryRecord:
             if (left_open := tuple(self._open(outcome))) not in chosen:
                 chosen[left_open] = tuple(alternatives(left_open, self.asked, modelled))
             said = (*worded[told_with], *chosen[left_open])
-            conditional = bool(outcome.facts) and alike in some
+            conditional = bool(_decided_outside(outcome)) and alike in some
             result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
 
@@ -343,6 +345,11 @@ def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
     """Whether a path asked what a question is about, and this may have been the answer."""
     subject, _ = read(question)
     return any(read(known)[0] == subject for known, _ in facts) and answered(facts, question) is not (not answer)
+
+
+def _decided_outside(outcome: Outcome) -> Facts:
+    """What an outcome assumes; not what decides whether its worker comes to it with what it is given."""
+    return outcome.facts if outcome.outside is None else outcome.outside
 
 
 def _shown_as(outcome: Outcome) -> Hashable:

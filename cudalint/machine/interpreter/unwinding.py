@@ -88,10 +88,13 @@ class Unwinding(Core):
         """What runs where a statement is left by an exception that the program raises, by ``break`` or ``continue``."""
         raises, breaks, continues = left
         leaving, frame.raises[raises:] = frame.raises[raises:], []
+        leaves = any(map(_leaves, final))
         for state, exception in self._joined_raises(leaving):
             # A failure of a worker, or of this process with CUDA, was told where it came.
             is_plain = exception.outcome is None and exception.launch is None and exception.missing is None
-            after = self.block(final, [state], frame) if is_plain else [state]
+            after = self.block(final, [state], frame) if is_plain or leaves else [state]
+            if not is_plain and not after:
+                self._swallow(exception)
             frame.raises.extend((s, exception) for s in after)
         for ways, begin in ((frame.breaks, breaks), (frame.continues, continues)):
             others, ways[begin:] = ways[begin:], []
@@ -311,22 +314,25 @@ class Unwinding(Core):
     def _left_by_exception(self, raised: Raised, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """The paths that go on behind a ``with`` statement whose body raised, as its manager says."""
         self._outlives(raised)
-        if raised.outcome is not None or raised.launch is not None or raised.missing is not None or raised.hidden:
+        found = state.get(atom) if isinstance(atom := only(manager), Ref) else None
+        exits = [self.user_method(found, name, state) for name in _EXITS] if isinstance(found, Instance) else []
+        methods = [method for method in exits if method is not None]
+        fails_here = raised.outcome is not None and raised.launch is None and bool(methods)
+        known = raised.outcome is None and raised.launch is None and raised.missing is None
+        if raised.hidden or not (known or fails_here):
             frame.raises.append((state, raised))
             return []
-        args = self._told_of(raised, state, site)
-        found = state.get(atom) if isinstance(atom := only(manager), Ref) else None
-        if not isinstance(found, Instance):
-            return [state]
-        methods = [method for name in _EXITS if (method := self.user_method(found, name, state)) is not None]
         if not methods:
             return [state]
+        args = self._told_of(raised, state, site)
         swallowed: list[State] = []
         called = self.call_value((methods[0],), [manager, *args], {}, state, frame, site)
         for after, answer in [r for s, made in called for r in self.awaited(made, s, frame)]:
             verdict, _ = self.truth(answer, after)
             swallowed += [] if verdict is False else [after.clone() if verdict is None else after]
-            if verdict is not True and frame.tries:
+            if verdict is not False:
+                self._swallow(raised)
+            if verdict is not True and (frame.tries or raised.outcome is not None):
                 frame.raises.append((after, raised))
             elif verdict is not True:
                 self.record.refused.append(after.facts)

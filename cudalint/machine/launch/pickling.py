@@ -84,7 +84,7 @@ def runs_code(value: Value, state: State) -> str | None:
 def is_plain(atom: Unknown, library: Library) -> bool:
     """Whether an unknown is surely a number, a text or a path, or holds nothing else: it pickles, whatever it is."""
     match atom.sym:
-        case ("int" | "bool" | "str" | "float", _):
+        case ("int" | "bool" | "str" | "float", _) | (("joined", *_), *_):
             return True
         case ("follows", str(path), *_):
             return library.traits.has(path, "gives-texts")

@@ -130,12 +130,23 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     if noted is not None:
         for child, _ in done:
             note_process(noted, child.process)
-    failed = _worst(machine.record.outcomes[before:], _anchors(start))
+    made = machine.record.outcomes[before:] = [
+        _of_worker(outcome, state, _anchors(start)) for outcome in machine.record.outcomes[before:]
+    ]
+    failed = _worst(made, _anchors(start))
     if failed is not None and not fresh:
         _method_elsewhere(machine, state, start, failed)
     if failed is None and start.shares and (fresh or start.family != "loader"):
         check_gpu_sharing(machine, state, start, way, [c for c, _ in done])
     return Ended(failed, done, began=bool(children), raised=raised)
+
+
+def _of_worker(outcome: Outcome, parent: State, anchors: set[Site]) -> Outcome:
+    """An outcome in a worker, told which of its facts were settled before, or by who started the program."""
+    if outcome.outside is not None or outcome.within not in anchors:
+        return outcome
+    outside = tuple(fact for fact in outcome.facts if fact in parent.facts or questions.is_of_the_run(fact[0]))
+    return replace(outcome, outside=outside)
 
 
 def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launched:

@@ -27,7 +27,7 @@ def placed(machine: Machine, call: Call) -> Results:
         fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
     device = None if idle(machine, call) else chosen(call)
-    if device is None or not device.is_gpu or cuda.hides_all(state.process) or _makes_shapes(state):
+    if device is None or not device.is_gpu or cuda.sees_none(machine, state.process) or _makes_shapes(state):
         return [(state, (ref,))]
     framework = call.text("framework", "torch")
     wanted = call.text("gpu", "init")

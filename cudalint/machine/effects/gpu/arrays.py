@@ -93,6 +93,8 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return (_placed(machine, call, state, rest, device or Dev("cuda")),)
         case "every-device":
             kinds = strings(call.args[0]) if call.args else []
+            if kinds == ["GPU"] and machine.options.without_gpus:
+                return (state.new(("listed", call.site), Sequence("list", ())),)
             return unknown(*questions.EVERY_GPU) if kinds == ["GPU"] else unknown(EVERY, call.site)
         case "tuple-unknown":
             return unknown("tuple", call.site)

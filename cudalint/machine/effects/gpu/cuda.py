@@ -62,7 +62,7 @@ def touch(
         # A caller that is not seen may have used CUDA before the fork. If it did not, this process is like others.
         _fail_in_child(machine, state.clone(), frame, site, framework, what, by_default)
         state.process = process = replace(process, forked_unseen=False)
-    if hides_all(process):
+    if sees_none(machine, process):
         return state
     if process.withheld is not None and not (framework in _FALL_BACK and (unnamed or device is None)):
         _note_withheld(machine, state, frame, site, effect, what, *process.withheld)
@@ -394,7 +394,7 @@ def begin_on_cpu(machine: Machine, state: State, frame: Frame, site: Site, frame
         machine.emit(replace(outcome, how="hang", certain=False, doubt=Doubt.THREADS))
 
 
-def hides_all(process: Process) -> bool:
-    """Whether the program hid all GPUs before the driver looked."""
+def sees_none(machine: Machine, process: Process) -> bool:
+    """Whether there is no GPU, or the program hid all of them before the driver looked."""
     value = process.environ(VISIBLE)
-    return process.driver is None and value in (const(""), const("-1"))
+    return machine.options.without_gpus or (process.driver is None and value in (const(""), const("-1")))

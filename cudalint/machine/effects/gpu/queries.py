@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import choices, current
 from cudalint.machine.effects.gpu.arrays import returned, runs_on_cpu, tensor_data
-from cudalint.machine.effects.gpu.cuda import begin_on_cpu, hides_all, is_set, touch
+from cudalint.machine.effects.gpu.cuda import begin_on_cpu, is_set, sees_none, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
@@ -23,7 +23,7 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     wanted = call.text("gpu", "none")
     if spared and is_set(call.state.process, spared):
         wanted = "none"
-    if call.text("returns") in _OF_HIDDEN and hides_all(call.state.process):
+    if call.text("returns") in _OF_HIDDEN and sees_none(machine, call.state.process):
         return [(call.state, const(_OF_HIDDEN[call.text("returns")]))]
     device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
     if not _stays_on_gpu(call, device) or choices.idle(machine, call):
