@@ -21,7 +21,7 @@ from metamorphic.registry import ALL, IDENTITY
 from metamorphic.tags import tagged, tags
 from metamorphic.transformation import Transformation
 
-EVERY, SEED, COUNT = 30, 60_000, 3
+EVERY, SEED, COUNT = 60, 60_000, 2
 PRESERVING = [t for t in ALL.values() if t.preserving]
 CHANGING = [t for t in ALL.values() if not t.preserving and t is not IDENTITY]
 # Per change a fixture that it makes worse or better: what cudalint must say afterwards is what happens then.

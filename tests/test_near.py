@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from sampling import every
 from small_projects import FOLDER, ROOT, cases, files, sources
 
 from cudalint.finding import Finding
@@ -91,11 +92,15 @@ def touching(found: Iterable[Finding], path: str) -> set[Finding]:
 @pytest.mark.parametrize("table", sorted(path.name for path in FOLDER.glob("*.txt")))
 def test_a_check_of_one_file_finds_what_a_check_of_all_finds_in_it(table: str) -> None:
     differing: set[tuple[str, str]] = set()
-    for name, text in cases(table).items():
+    known = {case for case, _ in LEFT_TO_A_WHOLE_CHECK}
+    step = every(3)
+    for number, (name, text) in enumerate(cases(table).items()):
+        if number % step and name not in known:
+            continue
         given = sources(files(text))
-        every = analyse(given, Options(), root=ROOT).findings if len(given) > 1 else ()
-        for path in {source.path for source in given} if every else ():
+        everything = analyse(given, Options(), root=ROOT).findings if len(given) > 1 else ()
+        for path in {source.path for source in given} if everything else ():
             alone = analyse(given, Options(), root=ROOT, about=frozenset({path})).findings
-            if touching(alone, path) != touching(every, path):
+            if touching(alone, path) != touching(everything, path):
                 differing.add((name, path.removeprefix(f"{ROOT}/")))
-    assert differing == {known for known in LEFT_TO_A_WHOLE_CHECK if known[0] in cases(table)}
+    assert differing == {left for left in LEFT_TO_A_WHOLE_CHECK if left[0] in cases(table)}

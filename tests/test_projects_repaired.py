@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sampling import every
 from small_projects import FOLDER, cases, files
 from test_fixes import comments
 
@@ -18,13 +19,13 @@ from cudalint.finding import Finding, Severity
 from cudalint.fixing.rounds import fix
 from cudalint.session import Session
 
-EVERY = 3
+EVERY = every(7)
 PROJECTS = [
     pytest.param(text, id=f"{path.stem}: {name}")
     for path in sorted(FOLDER.glob("*.txt"))
     for name, text in cases(path.name).items()
     if "# expect:" in text
-][1::EVERY]
+][EVERY // 2 :: EVERY]
 
 
 def errors(findings: tuple[Finding, ...]) -> Counter[str]:
