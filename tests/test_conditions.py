@@ -473,6 +473,7 @@ def test_a_condition_without_a_name_is_what_is_asked_in_the_end(way: str) -> Non
         ("x is not None", "is false", "`x is None` is true"),
         ("not (a or b)", "is false", "`a or b` is true"),
         ("a not in b or c", "is false", "`a not in b or c` is false"),
+        ("(a := b()) != c", "is true", "`(a := b()) == c` is false"),
         ("count", "is at least 2", "`count` is at least 2"),
         ("é not in ñ", "is true", "`é in ñ` is false"),
     ],
