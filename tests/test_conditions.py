@@ -473,6 +473,7 @@ def test_a_condition_without_a_name_is_what_is_asked_in_the_end(way: str) -> Non
         ("x is not None", "is false", "`x is None` is true"),
         ("not (a or b)", "is false", "`a or b` is true"),
         ("a not in b or c", "is false", "`a not in b or c` is false"),
+        ("(a := b()) != c", "is true", "`(a := b()) == c` is false"),
         ("count", "is at least 2", "`count` is at least 2"),
         ("é not in ñ", "is true", "`é in ñ` is false"),
     ],
@@ -491,3 +492,11 @@ def test_a_child_that_ends_as_a_failure_did_not_get_over_what_it_caught(code: st
     ).replace("CODE", code)
     (finding,) = analyse([SourceFile("main.py", text, text.encode())], Options()).findings
     assert (finding.code, finding.severity.value) == ("CUD101", severity)
+
+
+@pytest.mark.parametrize(
+    "rows", ["[line for line in text() if 'GPU' in line]", "{line for line in text() if line.endswith('.pt')}"]
+)
+def test_what_some_items_of_something_pass_is_no_condition(rows: str) -> None:
+    (finding,) = _findings(f"from lib import text\n\nrows = {rows}\ntorch.cuda.init()\nstart()\nprint(rows)\n")
+    assert finding.condition is None

@@ -301,9 +301,16 @@ def _affirmed(text: str) -> str | None:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return ast.get_source_segment(text, operand)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _AFFIRMED:
-            parts = [ast.get_source_segment(text, part) for part in (left, right)]
+            parts = [_side(text, part) for part in (left, right)]
             return f"{parts[0]} {_AFFIRMED[type(op)]} {parts[1]}" if None not in parts else None
     return None
+
+
+def _side(text: str, part: ast.expr) -> str | None:
+    """One side of a comparison as it is written, within its parentheses where it needs them."""
+    written = ast.get_source_segment(text, part)
+    needs_them = isinstance(part, ast.NamedExpr | ast.IfExp | ast.BoolOp | ast.Compare | ast.Lambda)
+    return f"({written})" if needs_them and written is not None else written
 
 
 _AFFIRMED: Mapping[type[ast.cmpop], str] = {ast.NotIn: "in", ast.IsNot: "is", ast.NotEq: "=="}

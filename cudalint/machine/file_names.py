@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from cudalint.machine.paths import JOINS
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Const, Unknown, Value, only
+from cudalint.machine.values import Const, Unknown, Value, only, rest_of
 
 # What stands for a number in the names of a series of files.
 _NUMBERS, _ANY = re.compile(r"[0-9#]+"), "#"
@@ -60,10 +60,11 @@ def _named(part: Hashable) -> Hashable:
             return Unknown(("path" if operator == "/" else operator, _named(left), _named(right)))
         case Unknown(sym=(("bin" | "joined", *_), tuple(texts))):
             return Unknown(("joined", *(tuple(map(_named, text)) for text in texts)))
-        case Unknown(sym=("call", Site(), tuple(), int(), str(function), first, *others)):
+        case Unknown(sym=("call", Site(), tuple(), int(), str(function), first, *_)):
+            given = rest_of(part.sym, 5)
             if function not in JOINS:
-                return Unknown((function, *map(_named, (first, *others))))
-            return Unknown(("path", *map(_named, (first, *others)))) if others else _named(first)
+                return Unknown((function, *map(_named, given)))
+            return Unknown(("path", *map(_named, given))) if len(given) > 1 else _named(first)
     return part
 
 
@@ -109,15 +110,16 @@ def _plain(folders: Iterable[Hashable]) -> Iterator[Hashable]:
 def _parts(place: Hashable) -> list[Hashable]:
     """The folders of a path, and the name in it."""
     match place:
-        case Unknown(sym=("path", first, *parts)):
-            return [*_parts(first), *parts]
+        case Unknown(sym=("path", first, *_)):
+            return [*_parts(first), *rest_of(place.sym, 2)]
     return [place]
 
 
 def _pieces(name: Hashable) -> list[Hashable]:
     """The texts that a name is put together from, and what stands between them."""
     match name:
-        case Unknown(sym=("joined", *texts)):
+        case Unknown(sym=("joined", *_)):
+            texts = rest_of(name.sym, 1)
             return [_pieces(text[0])[0] if isinstance(text, tuple) and len(text) == 1 else text for text in texts]
         case Const(value=str(text)):
             return [text]
@@ -136,19 +138,19 @@ def _listings(part: Hashable, depth: int) -> Iterator[Listing]:
     match part:
         case Unknown(sym=sym):
             yield from _listings(sym, depth + 1)
-        case ("call", Site(), tuple(), int(), str(function), Const() | Unknown() as first, *others):
-            listing = _listed(function, first, others)
+        case ("call", Site(), tuple(), int(), str(function), Const() | Unknown() as first, *_):
+            listing = _listed(function, first, rest_of(part, 6))
             if listing is not None:
                 yield listing
             else:
-                for one in (first, *others):
+                for one in rest_of(part, 5):
                     yield from _listings(one, depth + 1)
         case tuple():
             for one in part:
                 yield from _listings(one, depth + 1)
 
 
-def _listed(function: str, first: Const | Unknown, others: list[Hashable]) -> Listing | None:
+def _listed(function: str, first: Const | Unknown, others: tuple[Hashable, ...]) -> Listing | None:
     """What a listing gives of what it was given: a folder, a pattern with its folder, or a folder and a pattern."""
     deep = function in _DEEPER
     place = named((first,))
@@ -160,7 +162,8 @@ def _listed(function: str, first: Const | Unknown, others: list[Hashable]) -> Li
     folder = tuple(_plain(_parts(place)))
     if function in _FOLDERS:
         return Listing(folder, _ALL, deep)
-    pattern = others[0].value if len(others) == 1 and isinstance(others[0], Const) else None
+    asked = others[0] if len(others) == 1 else None
+    pattern = asked.value if isinstance(asked, Const) else None
     if function not in _IN_FOLDER or not isinstance(pattern, str):
         return None
     above, _, name = pattern.rpartition("/")

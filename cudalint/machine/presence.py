@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from cudalint.machine.values import Const, Unknown
+from cudalint.machine.values import Const, Unknown, rest_of
 from cudalint.models.library import Library
 
 # What gives a path or a name that is never empty.
@@ -30,8 +30,8 @@ def is_present(sym: Hashable, library: Library) -> bool:
 def is_filled(sym: Hashable) -> bool:
     """Whether something is certainly true: a path, or a text of which some part is not empty."""
     match sym:
-        case ("call", _, _, _, str(path), *parts) | ("follows", str(path), *parts):
-            return path in _NAMES or (path == _JOINS and any(map(_has_text, map(_alternatives, parts))))
+        case ("call", _, _, _, str(path), *_) | ("follows", str(path), *_):
+            return path in _NAMES or (path == _JOINS and any(map(_has_text, map(_alternatives, rest_of(sym, 2)))))
         case (("joined", *_), tuple(parts)):
             return any(map(_has_text, parts))
     return False

@@ -30,6 +30,8 @@ MOST_CHOICES = 4
 MOST_KEPT_CHOICES = 8
 # Of more constants than these it is not remembered that something is one.
 MOST_CONSTANTS = 8
+# How deep questions are looked into for what they are about.
+_DEEPEST = 8
 # What is asked of something, by an operator and a constant; ``true`` asks for its truth, ``has`` whether it contains,
 # ``gives`` what is asked of the answer of its method.
 Asked = tuple[str, Hashable]
@@ -246,6 +248,22 @@ def learned(facts: tuple[Fact, ...], sym: Hashable, answer: bool) -> tuple[Fact,
         case (("is", "==", subject, Const()), True):
             facts = tuple(known for known in facts if known[1] or _compared_with(known[0], subject) is None)
     return (*facts, fact)
+
+
+def forgotten(facts: tuple[Fact, ...], before: tuple[Fact, ...], about: Value) -> tuple[Fact, ...]:
+    """Facts without those about something unknown that were not there before."""
+    things = [atom for atom in about if isinstance(atom, Unknown)]
+    return tuple(fact for fact in facts if fact in before or not any(_mentions(fact[0], one, 0) for one in things))
+
+
+def _mentions(sym: Hashable, thing: Unknown, depth: int) -> bool:
+    """Whether a question is about something, or what is asked of it."""
+    match sym:
+        case Unknown(sym=inner):
+            return sym == thing or inner == thing.sym or (depth < _DEEPEST and _mentions(inner, thing, depth + 1))
+        case tuple():
+            return sym == thing.sym or (depth < _DEEPEST and any(_mentions(one, thing, depth + 1) for one in sym))
+    return False
 
 
 def is_assumed(fact: Fact, facts: tuple[Fact, ...]) -> bool:

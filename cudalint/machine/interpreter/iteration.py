@@ -657,6 +657,7 @@ class Iteration(Core):
             for current in states:
                 current.second_round = was_second or i > 0
                 self.begins_round(current)
+                before = current.facts
                 ready = self.assign(clause.target, value, current, frame, node.ordinal)
                 kept: list[State] = []
                 made, is_let_through = len(keys), True
@@ -668,7 +669,11 @@ class Iteration(Core):
                 sure = sure and is_let_through
                 following.extend(kept if sure else ())
                 for one in ready:
-                    following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
+                    ended = self._clauses(node, depth + 1, one, frame, produced, keys)[0]
+                    for after in () if is_let_through else ended:
+                        # Some items are let through, and others are not: what follows assumes nothing of this one.
+                        after.facts = questions.forgotten(after.facts, before, value)
+                    following.extend(ended)
                 if not is_let_through:
                     # What is under such a key may not be there.
                     keys[made:] = [()] * (len(keys) - made)
