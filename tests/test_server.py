@@ -175,7 +175,7 @@ def test_what_was_never_saved_is_checked_in_the_first_folder(project: Path) -> N
 
 
 def test_repairs_are_offered_by_how_far_they_can_be_trusted(project: Path) -> None:
-    unsafe = MAIN.replace("torch.zeros(1", "if torch.cuda.is_available():\n        torch.zeros(1")
+    unsafe = MAIN.replace("torch.zeros(1", "import vendor\n    vendor.prepare()\n    torch.zeros(1")
 
     async def play(editor: Editor) -> None:
         editor.open("main.py")

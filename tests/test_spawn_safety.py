@@ -522,7 +522,7 @@ def test_a_program_that_is_started_as_a_package_has_no_main_module_to_import(tmp
     )
     (finding,) = [f for f in Session(Config()).check([str(tmp_path)]).findings if f.code == "CUD101"]
     assert finding.fix is not None
-    assert "`python -m`" in (finding.fix.reason or "")
+    assert (finding.fix.applicability, finding.fix.edits) == (Applicability.DISPLAY, ())
 
 
 @pytest.mark.parametrize("kind", ["staticmethod", "classmethod", ""])

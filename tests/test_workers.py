@@ -274,6 +274,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         within=site,
         facts=((("kept", 0), True),),
         choices=(Either((("kept", 0), True), (("kept", 0), False)),),
+        outside=((("kept", 0), True), (("kept", 1), True)),
         unsaid=True,
         outlived=True,
         chosen=True,

@@ -8,7 +8,7 @@ import, and on which files there are; it is taken from the store only where all 
 from __future__ import annotations
 
 import marshal
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -207,6 +207,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         _site_row(outcome.within),
         len(outcome.facts),
         len(outcome.choices),
+        None if outcome.outside is None else len(outcome.outside),
         outcome.unsaid,
         outcome.outlived,
         outcome.chosen,
@@ -218,7 +219,8 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
 
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
-    condition, doubt, in_test, within, facts, choices, unsaid, outlived, chosen, benign, on_some_paths = row[12:-1]
+    condition, doubt, in_test, within, facts, choices, outside, *flags = row[12:-1]
+    unsaid, outlived, chosen, benign, on_some_paths = flags
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -237,7 +239,8 @@ def _outcome(row: list[Any]) -> Outcome:
         in_test=in_test,
         within=None if within is None else _site(within),
         # What was assumed has been weighed against other paths already; that something was is still asked.
-        facts=tuple((("kept", i), True) for i in range(facts)),
+        facts=_kept(facts),
+        outside=None if outside is None else _kept(outside),
         choices=tuple(Either((("kept", i), True), (("kept", i), False)) for i in range(choices)),
         unsaid=unsaid,
         outlived=outlived,
@@ -246,6 +249,11 @@ def _outcome(row: list[Any]) -> Outcome:
         on_some_paths=on_some_paths,
         assumptions=tuple(map(_assumption, row[-1])),
     )
+
+
+def _kept(count: int) -> tuple[tuple[Hashable, bool], ...]:
+    """So many facts, of which nothing else is asked any more."""
+    return tuple((("kept", i), True) for i in range(count))
 
 
 def _assumption_row(found: Assumption) -> list[Any]:
