@@ -371,6 +371,21 @@ def test_static_methods_and_attributes_of_instances_are_no_drift(run: Run, tmp_p
     ]
 
 
+def test_types_that_only_models_know_have_not_drifted(run: Run, tmp_path: Path) -> None:
+    package = tmp_path / "scoring"
+    package.mkdir()
+    (package / "__init__.py").write_text("def load():\n    pass\n")
+    (tmp_path / "scoring.toml").write_text(
+        '[library]\nname = "scoring"\n'
+        '[[function]]\nnames = ["scoring.load"]\ndoes = "nothing"\nreturns = "thing:scoring.Quick"\n'
+        '[[function]]\nnames = ["scoring.Scorer.score"]\ndoes = "gpu"\ngpu = "init"\n'
+        '[[type]]\nname = "scoring.Quick"\nbases = ["scoring.Scorer"]\n'
+    )
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nmodels = ["scoring.toml"]\n')
+    done = run("model", "scoring", "--compare")
+    assert (done.returncode, done.stdout.splitlines()[:-1]) == (0, [])
+
+
 def test_a_package_without_models_has_not_drifted(run: Run, release: Path) -> None:
     done = run("model", str(release), "--compare")
     assert (done.returncode, done.stdout) == (0, "scoring 2.1: no model says anything of it\n")

@@ -55,8 +55,7 @@ def drift(source: PackageSource, models: Iterable[str]) -> Drift:
 
 def _compared(names: _Names, source: PackageSource, given: tuple[_Named, ...]) -> Drift:
     package = source.package
-    # Types that only a model file knows, under which it keeps methods together.
-    made_up = {kind for one in given if isinstance(kind := one.entry.get("type"), str)}
+    made_up = _made_up(given)
     own = [one for one in given if one.name.removeprefix("import ").partition(".")[0] == package.name]
     if not own:
         return Drift((f"{package.title}: no model says anything of it",), False)
@@ -76,6 +75,21 @@ def _compared(names: _Names, source: PackageSource, given: tuple[_Named, ...]) -
     return Drift((*lines, told), bool(lines))
 
 
+def _made_up(given: Iterable[_Named]) -> set[str]:
+    """Types that only model files know, under which they keep methods together: what entries give, and their bases."""
+    found: set[str] = set()
+    for one in given:
+        bases = one.entry.get("bases")
+        told = (one.entry.get("type"), _thing(one.entry.get("returns")), *(bases if isinstance(bases, list) else ()))
+        found.update(kind for kind in told if isinstance(kind, str))
+    return found
+
+
+def _thing(returns: object) -> str | None:
+    """The type of the objects that a function gives, as ``thing:package.Type`` says."""
+    return returns.removeprefix("thing:") if isinstance(returns, str) and returns.startswith("thing:") else None
+
+
 def _is_made_up(name: str, made_up: set[str], names: _Names) -> bool:
     """Whether a name is, or lies in, a type that only a model file knows."""
     owner = name.rpartition(".")[0]
@@ -93,7 +107,8 @@ def _named(models: Iterable[str]) -> Iterator[_Named]:
                 yield from (_Named(file, name, entry) for name in entry["names"] if "*" not in name.removesuffix(".*"))
         for alias in document.get("alias", {}):
             yield _Named(file, alias, {})
-        yield from (_Named(file, entry["name"], {}) for entry in document.get("type", ()))
+        for entry in document.get("type", ()):
+            yield _Named(file, entry["name"], {"bases": entry.get("bases", [])})
 
 
 @dataclass(frozen=True, slots=True)

@@ -676,6 +676,11 @@ class FileProgram:
         """Whether a module is a notebook: nothing imports it, and it runs in the main module of a kernel."""
         return name in self.sources and self.sources[name].path.endswith(".ipynb")
 
+    def is_named(self, word: str) -> bool:
+        """Whether some file of the project has this word."""
+        self.reads.searched.update(self.sources)
+        return any(word in source.text for source in self.sources.values())
+
     def is_package_main(self, module: str) -> bool:
         """Whether a module is what ``python -m package`` runs, which no child of that process imports again."""
         return module in self.sources and self._is_main_file(module) and bool(self.parents(module))

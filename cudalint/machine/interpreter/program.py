@@ -57,6 +57,9 @@ class Program(Protocol):
     def is_notebook(self, module: str) -> bool:
         """Whether a module is a notebook, which runs in the main module of a kernel."""
 
+    def is_named(self, word: str) -> bool:
+        """Whether some file of the project has this word."""
+
     def is_package_main(self, module: str) -> bool:
         """Whether a module is what ``python -m package`` runs, which no child of that process imports again."""
 

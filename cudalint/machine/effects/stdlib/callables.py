@@ -20,7 +20,11 @@ from cudalint.machine.values import NONE, Atom, Const, Lib, Partial, Ref, Value,
 
 
 def partial(machine: Machine, call: Call) -> Results:
-    """``functools.partial``."""
+    """``functools.partial``; of a function that makes one, what it does (``runs``) is called with what it is given."""
+    if call.text("runs"):
+        named = {name: value for name in call.params if (value := call.get(name)) is not None}
+        runs = Partial((Lib(call.text("runs")),), (), tuple(sorted({**named, **call.kwargs}.items())))
+        return [(call.state, (runs,))]
     if not call.args:
         return [(call.state, unknown("partial", call.site))]
     made = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))

@@ -776,7 +776,7 @@ def with_format(machine: Machine, call: Call) -> Results:
     return _formatted(call, moving(device, "datasets.formatting.TorchFormatter"))
 
 
-def moving(device: Value, by: str = "cudalint.format") -> Value:
+def moving(device: Value, by: str) -> Value:
     """What moves each item to a device, by a function of this name."""
     return (Partial((Lib(by),), (), (("device", device),)),)
 

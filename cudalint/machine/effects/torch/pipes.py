@@ -32,7 +32,8 @@ def moved(machine: Machine, call: Call) -> Results:
     if found is None:
         return [(call.state, unknown("datapipe", call.site))]
     before = found.fields.get("<transform>", NONE)
-    steps = in_turn([*([] if before == NONE else [before]), moving(call.get("device") or NONE)], call.state, call.site)
+    move = moving(call.get("device") or NONE, call.text("runs"))
+    steps = in_turn([*([] if before == NONE else [before]), move], call.state, call.site)
     return _changed(call, found, {} if FETCHED in found.fields else {"<transform>": steps})
 
 

@@ -114,7 +114,10 @@ def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
     if machine.record.cut is not None or machine.abandoned:
         # What was left out may set them.
         return False
-    return all(process.environ(name) is None for name in RENDEZVOUS) and not machine.rendezvous_seen
+    if machine.rendezvous_seen or any(process.environ(name) is not None for name in RENDEZVOUS):
+        return False
+    # Who starts the process of a caller that is not seen may have set them for it.
+    return not (machine.options.assumed and all(map(machine.program.is_named, RENDEZVOUS)))
 
 
 def _emit(
