@@ -148,6 +148,15 @@ DOUBTED = {
         },
         "manual_seed",
     ),
+    "a seed of the module, from which both draw": (
+        {
+            "imports": "import random\n",
+            "top": "random.seed(3)\n",
+            "before": "    print(random.random())\n",
+            "body": "    n += random.random()\n",
+        },
+        "did not seed what `random.random()` draws",
+    ),
     "a seed of what a GPU draws": (
         {"before": "    torch.manual_seed(0)\n", "body": "    n += torch.rand(1, device='cuda').item()\n"},
         "manual_seed",
