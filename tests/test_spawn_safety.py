@@ -148,6 +148,15 @@ DOUBTED = {
         },
         "manual_seed",
     ),
+    "a seed of the module, from which both draw": (
+        {
+            "imports": "import random\n",
+            "top": "random.seed(3)\n",
+            "before": "    print(random.random())\n",
+            "body": "    n += random.random()\n",
+        },
+        "did not seed what `random.random()` draws",
+    ),
     "a seed of what a GPU draws": (
         {"before": "    torch.manual_seed(0)\n", "body": "    n += torch.rand(1, device='cuda').item()\n"},
         "manual_seed",
@@ -1673,3 +1682,17 @@ def test_what_the_worker_does_otherwise_is_told_before_what_else_the_parent_did(
     fix = fix_of(tmp_path, imports="import thing", before="    thing.set_up()\n    scale[0] = 2\n", **parts)
     assert fix.reason is not None
     assert fix.reason.index("the worker reads `scale`") < fix.reason.index("`thing.set_up()`")
+
+
+@pytest.mark.parametrize(("other", "safe"), [("pool.imap(work, [1])", True), ("map(len, [[1]])", False)])
+def test_several_launches_may_fail_on_each_way_together(tmp_path: Path, other: str, safe: bool) -> None:
+    text = (
+        "import multiprocessing\nimport sys\n\nimport torch\n\n\ndef work(n):\n"
+        "    return torch.ones(n, device='cuda').sum().item()\n\n\nif __name__ == '__main__':\n"
+        "    torch.zeros(1, device='cuda')\n    with multiprocessing.Pool(1) as pool:\n"
+        "        if len(sys.argv) > 1:\n            rows = pool.map(work, [1])\n        else:\n"
+        f"            rows = {other}\n        print(list(rows))\n"
+    )
+    (tmp_path / "program.py").write_text(text)
+    fixes = [f.fix for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
+    assert {fix is not None and fix.applicability is Applicability.SAFE for fix in fixes} == {safe}

@@ -82,6 +82,15 @@ LIBRARIES = {
     "numpy_seed": State(
         ("np.random.seed(7)",), "float(np.random.rand())", ("seed",), (_NUMPY,), once=True, loader=False
     ),
+    "numpy_seed_of_the_module": State(
+        ("np.random.rand()",),
+        "float(np.random.rand())",
+        ("seed", "numpy.random.rand"),
+        (_NUMPY,),
+        top=("np.random.seed(7)",),
+        once=True,
+        loader=False,
+    ),
     "numpy_errors": State(('np.seterr(divide="raise")',), 'np.geterr()["divide"]', ("seterr",), (_NUMPY,)),
     "numpy_errors_around": State(
         (), 'np.geterr()["divide"]', ("errstate",), (_NUMPY,), around='with np.errstate(divide="raise"):'

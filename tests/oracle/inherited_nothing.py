@@ -31,6 +31,36 @@ NOTHING = {
         top=("class Colour(enum.Enum):", "    RED = 3"),
         provable=True,
     ),
+    # What the parent sets and no worker feels.
+    "seeds_of_the_parent": State(
+        ("random.seed(3)", "torch.manual_seed(3)", "torch.cuda.manual_seed_all(3)", "random.random()"),
+        "3",
+        imports=("import random", "import torch"),
+    ),
+    "seed_of_its_own": State(
+        ("random.seed(5)", "random.random()"),
+        "drawn_anew()",
+        imports=("import random",),
+        top=("def drawn_anew():", "    random.seed(3)", "    return random.random()"),
+    ),
+    "messages_of_the_parent": State(
+        ("PARENT.setLevel(logging.INFO)", "PARENT.addHandler(logging.StreamHandler())", 'PARENT.info("begins")'),
+        "3",
+        imports=("import logging",),
+        top=('PARENT = logging.getLogger("parent")',),
+    ),
+    "cudnn_of_the_parent": State(
+        ("torch.backends.cudnn.benchmark = False", "torch.backends.cudnn.deterministic = True"),
+        "3",
+        imports=("import torch",),
+    ),
+    "device_at_hand": State(
+        ('print("on the GPU" if torch.cuda.device_count() > 0 else "on the CPU")',),
+        "DEVICE.type",
+        imports=("import torch",),
+        top=('DEVICE = torch.device("cuda" if torch.cuda.device_count() else "cpu")',),
+        marks=("on the",),
+    ),
     "pure_cache": State(
         ("doubled(3)",),
         "doubled(3)",

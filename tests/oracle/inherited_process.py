@@ -21,6 +21,22 @@ _LOUD = (
 _ITSELF = "is another one in a fresh process"
 
 PROCESS = {
+    "logger_level_by_its_attribute": State(
+        ("SPEAKER.setLevel(logging.DEBUG)",),
+        "SPEAKER.level",
+        ("setLevel", "SPEAKER"),
+        ("import logging",),
+        top=('SPEAKER = logging.getLogger("speaker")',),
+    ),
+    "root_handlers": State(
+        ("logging.basicConfig()",), "len(logging.root.handlers)", ("basicConfig",), ("import logging",)
+    ),
+    "cudnn_by_its_name": State(
+        ("torch.backends.cudnn.deterministic = True",),
+        'getattr(torch.backends.cudnn, "deterministic")',
+        ("cudnn.deterministic",),
+        ("import torch",),
+    ),
     "modules_loaded": State(
         ("import colorsys",), '"colorsys" in sys.modules', ("sys.modules", "import of `colorsys`"), ("import sys",)
     ),

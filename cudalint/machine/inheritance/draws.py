@@ -125,6 +125,9 @@ class Draws(Endings):
         if library == "torch" and "." in name:
             # Those of one kind of device.
             return
+        if not self._is_started(state):
+            # What an import begins, a parent has gone on with when it forks.
+            return
         seeded = _ALL if self.library.traits.has(path, "seeds-all") else {library}
         state.process = replace(state.process, seeded=state.process.seeded | seeded)
 

@@ -47,6 +47,8 @@ _OF_RANKS = frozenset(
 )
 
 
+# How programs fail, as hardware shows it.
+_FAILURES = frozenset({"crash", "hang", "child-death"})
 # So many choices of a path are told apart: each doubles the ways.
 _MOST_SPLIT = 4
 
@@ -226,6 +228,10 @@ class EntryRecord:
         for outcome in outcomes:
             paths.setdefault(_shown_as(outcome), {})[_decided_outside(outcome)] = None
         some = {alike for alike, found in paths.items() if not cover_all(list(found))}
+        # Of several failures each may end some paths, and all of them together each path.
+        ends = [outcome for outcome in outcomes if some and _ends_its_path(outcome)]
+        if ends and cover_all(list(dict.fromkeys(map(_decided_outside, ends)))):
+            some -= set(map(_shown_as, ends))
         known: dict[tuple[Hashable, Facts], Facts] = {}
         worded: dict[tuple[Facts, Facts], tuple[Assumption, ...]] = {}
         chosen: dict[tuple[Either, ...], tuple[Assumption, ...]] = {}
@@ -345,6 +351,11 @@ def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
     """Whether a path asked what a question is about, and this may have been the answer."""
     subject, _ = read(question)
     return any(read(known)[0] == subject for known, _ in facts) and answered(facts, question) is not (not answer)
+
+
+def _ends_its_path(outcome: Outcome) -> bool:
+    """Whether the program fails with it wherever it comes about, and goes on nowhere."""
+    return outcome.certain and outcome.how in _FAILURES and not (outcome.caught or outcome.outlived or outcome.assumed)
 
 
 def _decided_outside(outcome: Outcome) -> Facts:
