@@ -352,7 +352,7 @@ SENTINEL = "sentinel"
 def is_sentinel(atom: Atom) -> bool:
     """Whether a program made something only to compare others with it: ``object()``."""
     match atom:
-        case Unknown(sym=(str(kind), *_)):
+        case Unknown(sym=("call", _, _, str(kind))):
             return kind == SENTINEL
     return False
 

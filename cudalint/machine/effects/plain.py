@@ -42,7 +42,7 @@ def sentinel(machine: Machine, call: Call) -> Results:
     """``object()``: itself, and nothing else."""
     if call.args or call.kwargs:
         return [(call.state, unknown("call", call.site, call.state.process.identity))]
-    return [(call.state, unknown(SENTINEL, call.site))]
+    return [(call.state, unknown("call", call.site, call.state.process.identity, SENTINEL))]
 
 
 def stop(machine: Machine, call: Call) -> Results:
