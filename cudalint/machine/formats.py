@@ -19,8 +19,12 @@ _PLACE = re.compile(r"%(?:\((\w*)\))?([#0\- +]*(?:\d+|\*)?(?:\.(?:\d+|\*)?)?)[hl
 # Formats that write a number, or a text, as it is.
 _AS_IT_IS = frozenset({"", "d", "n", "s"})
 _MOST_NESTED = 2
+# Parts of what stands at a place: an attribute or an item.
+_PARTS = re.compile(r"\.(\w+)|\[([^\]]*)\]")
 
 Named = Callable[[str], Value | None]
+# What a part of a value is: by its name, or by its key.
+Part = Callable[[Value, str, bool], Value | None]
 
 
 def written(value: Value, conversion: str, spec: Value, sym: Hashable) -> Value:
@@ -92,12 +96,14 @@ def _at_place(value: Value, place: str, sym: Hashable) -> Value:
     return value if place in ("%d", "%i") else unknown("format", sym, place, value)
 
 
-def by_format(text: str, args: Sequence[Value], named: Named, sym: Hashable) -> Value:
-    """``"{}:{name:>3}".format(kind, name=number)``; ``named`` gives what is given under a name."""
-    return _filled(text, args, named, sym, iter(range(len(args))), 0)
+def by_format(text: str, args: Sequence[Value], named: Named, part: Part, sym: Hashable) -> Value:
+    """``"{}:{name:>3}".format(kind, name=number)``; ``named`` gives what has a name, ``part`` parts of it."""
+    return _filled(text, args, named, part, sym, iter(range(len(args))), 0)
 
 
-def _filled(text: str, args: Sequence[Value], named: Named, sym: Hashable, turns: Iterator[int], depth: int) -> Value:
+def _filled(
+    text: str, args: Sequence[Value], named: Named, part: Part, sym: Hashable, turns: Iterator[int], depth: int
+) -> Value:
     if depth > _MOST_NESTED or _WIDE.search(text) is not None:
         return unknown(sym)
     parts: list[Value] = []
@@ -106,18 +112,24 @@ def _filled(text: str, args: Sequence[Value], named: Named, sym: Hashable, turns
             parts += [const(literal)] if literal else []
             if name is None:
                 continue
-            value = _asked_for(name, args, named, turns)
+            value = _asked_for(name, args, named, part, turns)
             if value is None:
                 return unknown(sym)
-            asked = _filled(spec or "", args, named, sym, turns, depth + 1)
+            asked = _filled(spec or "", args, named, part, sym, turns, depth + 1)
             parts.append(written(value, conversion or "", asked, sym))
     except ValueError:
         return unknown(sym)
     return operators.joined(parts, sym)
 
 
-def _asked_for(name: str, args: Sequence[Value], named: Named, turns: Iterator[int]) -> Value | None:
-    """What stands at a place; None for parts of values, and for what is not given."""
+def _asked_for(name: str, args: Sequence[Value], named: Named, part: Part, turns: Iterator[int]) -> Value | None:
+    """What stands at a place; None for what is not given."""
+    first = re.match(r"[^.\[]*", name)
+    if first is not None and first.end() < len(name):
+        value = _asked_for(first.group(), args, named, part, turns)
+        for attribute, key in _PARTS.findall(name[first.end() :]):
+            value = None if value is None else part(value, attribute or key, bool(attribute))
+        return value
     if not name:
         at = next(turns, len(args))
         return args[at] if at < len(args) else None

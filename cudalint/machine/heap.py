@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Const, Ref, Value
+from cudalint.machine.values import Const, Lib, Partial, Ref, Value
 
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
 BEGAN = "<snapshot>"
@@ -23,6 +23,8 @@ NOTHING_LEFT = "nothing left"
 EXPECTED = "<expected>"
 # The variable that stands for all that ``from package import *`` may bind, where the package is not seen.
 STAR = "*"
+# What a ``Counter`` has under any key that it has not seen.
+ZERO: Value = (Partial((Lib("builtins.int"),), (), ()),)
 # Where a process keeps what it set in the place of functions of libraries, by their paths.
 REPLACED = Ref(("replaced",))
 

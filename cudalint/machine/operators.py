@@ -30,6 +30,7 @@ from cudalint.machine.values import (
     Value,
     const,
     constant,
+    is_sentinel,
     only,
     union,
     unknown,
@@ -53,6 +54,8 @@ def compare(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     one, two = only(left), only(right)
     if (one is None or two is None) and (alike := _compared_alike(op, left, right, sym)) is not None:
         return alike
+    if one is not None and two is not None and op in _SAME and _is_told_by_sentinel(one, two):
+        return const((one == two) is _SAME[op])
     if op in ("==", "!=") and isinstance(one, Dev) and isinstance(two, Dev) and one.kind != two.kind:
         return const(op == "!=")
     if isinstance(one, Dev) and isinstance(two, Const):
@@ -126,6 +129,14 @@ def _are_alike(left: Value, right: Value) -> bool | None:
     return one == two
 
 
+def _is_told_by_sentinel(one: Atom, two: Atom) -> bool:
+    """Whether one of two things is an object that nothing else is, and the other is known well enough."""
+    if not is_sentinel(one) and not is_sentinel(two):
+        return False
+    unknowns = isinstance(one, Unknown) and isinstance(two, Unknown)
+    return one == two or not unknowns or (is_sentinel(one) and is_sentinel(two))
+
+
 def _is_type(atom: Atom) -> bool:
     """Whether something is a type that no other name stands for."""
     match atom:
@@ -138,6 +149,7 @@ def _is_type(atom: Atom) -> bool:
 
 # Types of what Python itself has.
 _TYPES = frozenset({NAMESPACE, *(f"builtins.{t.__name__}" for t in (bool, dict, float, int, list, set, str, tuple))})
+_SAME = {"is": True, "==": True, "is not": False, "!=": False}
 _POSITIVE = {"!=": "==", "is not": "is", "not in": "in"}
 
 

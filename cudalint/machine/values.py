@@ -345,6 +345,18 @@ def constant(value: Value) -> Hashable:
     return atom.value if isinstance(atom, Const) else ...
 
 
+# What is known of an object of no class of its own: that it is itself, and nothing else.
+SENTINEL = "sentinel"
+
+
+def is_sentinel(atom: Atom) -> bool:
+    """Whether a program made something only to compare others with it: ``object()``."""
+    match atom:
+        case Unknown(sym=("call", _, _, str(kind))):
+            return kind == SENTINEL
+    return False
+
+
 # What something unknown is known by that was computed with arrays: an array or a number, and certainly no module.
 ARRAY = "array"
 

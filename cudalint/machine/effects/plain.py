@@ -12,6 +12,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import (
     FALSE,
     NONE,
+    SENTINEL,
     STATE,
     Atom,
     Const,
@@ -37,6 +38,13 @@ def nothing(machine: Machine, call: Call) -> Results:
             return [(call.state, asked)]
         return [(call.state, unknown("call", call.site, call.state.process.identity))]
     return [(call.state, arrays.returned(machine, call, call.state))]
+
+
+def sentinel(machine: Machine, call: Call) -> Results:
+    """``object()``: itself, and nothing else."""
+    if call.args or call.kwargs:
+        return [(call.state, unknown("call", call.site, call.state.process.identity))]
+    return [(call.state, unknown("call", call.site, call.state.process.identity, SENTINEL))]
 
 
 def stop(machine: Machine, call: Call) -> Results:

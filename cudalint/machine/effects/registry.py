@@ -101,6 +101,7 @@ LibraryEffect = Callable[[Machine, Call], Results]
 EFFECTS: dict[str, LibraryEffect] = {
     "nothing": plain.nothing,
     "identity": plain.identity,
+    "sentinel": plain.sentinel,
     "stop": plain.stop,
     "exit": endings.exits,
     "tree.map": trees.tree_map,
@@ -155,6 +156,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "container": containers.container,
     "drawn": iteration.drawn,
     "dict": containers.dict_,
+    "counter": containers.counter,
     "defaultdict": containers.defaultdict,
     "range": iteration.range_,
     "enumerate": iteration.enumerate_,

@@ -300,6 +300,8 @@ class Calls(Iteration):
             results = [
                 (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
             ]
+        if does == "sentinel" and call.frame.function is not None:
+            self._own.add((site, call.state.process.identity))
         if does == "environ.get":
             results = [(after, _by_environment(value)) for after, value in results]
         if does == "drawn":

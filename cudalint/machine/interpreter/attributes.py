@@ -21,6 +21,7 @@ from cudalint.machine.heap import (
     NAMESPACE,
     OF_UNKNOWN,
     REPLACED,
+    ZERO,
     Class,
     Closure,
     Dict,
@@ -636,6 +637,8 @@ class Attributes(Core):
         there = operators.item(found, key)
         if there:
             return [(state, there)]
+        if found.factory == ZERO:
+            return [(state, const(0) if found.exact else unknown("count", site))]
         results: Results = []
         for after, made in self.call_value(found.factory, [], {}, state, frame, site):
             current = after.get(ref)

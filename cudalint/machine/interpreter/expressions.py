@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import counting, enums, formats, operators, sets
+from cudalint.machine import counting, enums, formats, mappings, operators, sets
 from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -261,7 +261,7 @@ class Expressions(Core):
                     for last, value in self.library_call(call):
                         results.append((last, operators.negate(value) if node.op == "not in" else value))
                     continue
-                found = after.get(atom) if isinstance(atom, Ref) else None
+                found = after.get(mappings.content_of(atom, after) or atom) if isinstance(atom, Ref) else None
                 wanted = as_key(left, after) if isinstance(found, Dict) else left
                 known = operators.contains(found, wanted)
                 known = sets.contains(found, left, after) if known is None else known
@@ -350,6 +350,10 @@ class Expressions(Core):
             return own
         if self._is_flag(left, state) and (flags := enums.put_together(op, left, right, state)) is not None:
             return [(state, flags)]
+        text = constant(left) if op == "%" else None
+        if isinstance(text, str) and "%r" not in text and self._says_itself(right, state):
+            said = self.as_text(right, "s", _NO_FORMAT, state, frame, site)
+            return [(after, self._combine(op, left, shown, after, frame, ordinal)) for after, shown in said]
         if frame.tries and operators.refuses(op, left, right):
             return self.fail(state, frame, Raised(None, ("TypeError",)))
         if frame.tries and op in ("/", "//", "%") and _is_zero(right) and isinstance(constant(left), int | float):
@@ -359,6 +363,15 @@ class Expressions(Core):
             return [(state, self._combine(op, left, right, state, frame, ordinal))]
         data = self._tensor_data(tensor, "arithmetic", state, frame, site)
         return [(state, (tensor.computed,))] if data else []
+
+    def _says_itself(self, value: Value, state: State) -> bool:
+        """Whether something is an object, no tuple or dict, whose class says what it looks like as a text."""
+        found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+        if not isinstance(found, Instance) or mappings.content_of(atom, state) is not None:
+            return False
+        if self._row_of(found, state) is not None:
+            return False
+        return any(self.user_method(found, name, state) is not None for name in ("__str__", "__repr__"))
 
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
         one, two = only(left), only(right)

@@ -782,6 +782,9 @@ def _computes(statement: ir.Stmt) -> bool:
             return _is_quick(value)
         case ir.If(test=test, body=body, orelse=orelse):
             return _is_quick(test) and all(map(_computes, (*body, *orelse)))
+        case ir.Try(body=body, handlers=handlers, orelse=orelse, final=final):
+            handled = [inner for handler in handlers for inner in handler.body]
+            return all(map(_computes, (*body, *handled, *orelse, *final)))
     return False
 
 

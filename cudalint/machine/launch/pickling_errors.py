@@ -71,7 +71,7 @@ def crossing_error(
     values = _sent(start, fresh)
     sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
     blocked = _refused(machine, state, start, way, values)
-    by_hooks = [one for v in values for one in _locks_of_hooks(machine, v, state, start)] if fresh else []
+    by_hooks = [one for v in values for one in _given_by_hooks(machine, v, state, start)]
     for found, seen in [*((found, state) for found in sent), *by_hooks]:
         outcome = _crossing_outcome(machine, seen, start, way, launch, forked_from, found, fresh)
         if outcome is None:
@@ -227,8 +227,8 @@ def _plainly_inside(machine: Machine, atom: Atom, found: Object | None, state: S
     return []
 
 
-def _locks_of_hooks(machine: Machine, value: Value, state: State, start: Start) -> Iterator[tuple[Carried, State]]:
-    """The locks in what objects give that say themselves what is pickled of them, each with the state it is in."""
+def _given_by_hooks(machine: Machine, value: Value, state: State, start: Start) -> Iterator[tuple[Carried, State]]:
+    """What is in what objects give that say themselves what is pickled of them, each with the state it is in."""
     for atom in visited(value, state):
         found = state.get(atom) if isinstance(atom, Ref) else None
         if not isinstance(found, Instance) or not pickles_itself(found, state):
@@ -239,8 +239,9 @@ def _locks_of_hooks(machine: Machine, value: Value, state: State, start: Start) 
                 continue
             frame = Frame(Ref(("module", start.anchor.module)), start.anchor.module)
             after = machine.call_value((Bound(hook, atom),), args, {}, state.clone(), frame, start.anchor)
-            given = ((one, then) for then, gives in after for one in carried(gives, then, start.pickler))
-            yield from ((one, then) for one, then in given if one.what == "lock")
+            for then, gives in after:
+                for one in carried(gives, then, start.pickler):
+                    yield (one if len(after) == 1 else replace(one, certain=False)), then
             break
 
 

@@ -150,6 +150,7 @@ class _Kept:
 
 def computed(machine: Machine, call: Call) -> Results | None:
     """What a function, or a method of a constant, gives that Python can compute; None of all others."""
+    call = _of_first(call)
     function = _FUNCTIONS.get(call.path) if call.receiver is None else _method_of(call)
     if function is None or call.open or (call.receiver is None and not call.args and not call.kwargs):
         return None
@@ -186,6 +187,16 @@ def _use_up(value: Value, state: State) -> None:
 
 # What a function gives as it is; all else is gone through.
 _WHOLE = (int, float, str, bytes, tuple, dict, type(None), _Kept, *operators.COMPUTED)
+
+
+def _of_first(call: Call) -> Call:
+    """``str.upper(text)`` is ``text.upper()``."""
+    if call.receiver is not None or not call.args or call.path in _FUNCTIONS or call.path.count(".") != 2:
+        return call
+    atom = only(call.args[0])
+    own = f"builtins.{type(atom.value).__name__}." if isinstance(atom, Const) else ""
+    is_method = isinstance(atom, Const) and isinstance(atom.value, str | bytes) and call.path.startswith(own)
+    return replace(call, receiver=atom, args=call.args[1:]) if is_method else call
 
 
 def _method_of(call: Call) -> Callable[..., object] | None:

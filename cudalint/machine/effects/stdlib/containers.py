@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter as Count
 from collections.abc import Hashable
 from dataclasses import replace
 from types import EllipsisType
@@ -9,7 +10,7 @@ from typing import Any
 
 from cudalint.machine import mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, Dict, Generator, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, ZERO, Dict, Generator, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.picking import is_choice
@@ -255,6 +256,52 @@ def defaultdict(machine: Machine, call: Call) -> Results:
     return results
 
 
+def counter(machine: Machine, call: Call) -> Results:
+    """``Counter(items)``: how often each is there."""
+    state = call.state
+    given = only(call.args[0]) if call.args else None
+    held = state.get(given) if isinstance(given, Ref) else None
+    if isinstance(given, Const) and isinstance(given.value, str):
+        items: list[Value] | None = [const(letter) for letter in given.value]
+    else:
+        items = machine.exact_items(call.args[0], state) if call.args else []
+    counts: dict[Hashable, Value] = dict(call.kwargs.items())
+    is_exact = not call.open
+    if isinstance(held, Dict):
+        counts.update(held.items)
+        is_exact = is_exact and held.exact and not held.element
+    elif items is not None and all(constant(item) is not ... for item in items):
+        times = Count(constant(item) for item in items)
+        counts.update((key, const(number)) for key, number in times.items())
+    else:
+        is_exact = False
+    element = () if is_exact else unknown("count", call.site)
+    return [(state, (state.new(("counter", call.site), Dict(counts, element, is_exact, ZERO)),))]
+
+
+def _of_counter(call: Call, name: str, ref: Ref, found: Dict, machine: Machine) -> Results | None:
+    """What a ``Counter`` does that other dicts do in another way, or do not."""
+    state = call.state
+    if name in ("update", "subtract", "elements"):
+        machine.store_dict(ref, Dict({}, unknown("count", call.site), False, ZERO), state)
+        return [(state, NONE)]
+    if name not in ("most_common", "total"):
+        return None
+    counts = {key: integer(value) for key, value in found.items.items()}
+    numbers = [number for number in counts.values() if number is not None]
+    if not found.exact or len(numbers) < len(counts):
+        return [(state, unknown("counter", name, call.site))]
+    if name == "total":
+        return [(state, const(sum(numbers)))]
+    most = integer(call.args[0]) if call.args else len(counts)
+    rows = sorted(counts, key=lambda key: -(counts[key] or 0))[:most]
+    pairs: list[Value] = [
+        (state.new(("most", call.site, i), Sequence("tuple", (of_key(key), found.items[key]))),)
+        for i, key in enumerate(rows)
+    ]
+    return [(state, (state.new(("most", call.site), Sequence("list", tuple(pairs))),))]
+
+
 def len_(machine: Machine, call: Call) -> Results:
     """``len`` of what is known exactly."""
     if not call.args:
@@ -495,6 +542,8 @@ def dict_method(machine: Machine, call: Call) -> Results:
     if ref is None or not isinstance(found, Dict):
         return [(call.state, unknown("dict", call.site))]
     state = call.state
+    if found.factory == ZERO and (own := _of_counter(call, name, ref, found, machine)) is not None:
+        return own
     match name:
         case "__getitem__":
             return machine.item((ref,), call.args[0] if call.args else NONE, state, call.frame, call.site)

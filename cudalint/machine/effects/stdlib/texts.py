@@ -6,9 +6,9 @@ from collections.abc import Hashable
 
 from cudalint.machine import formats, mappings, operators, versions
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import Const, Dev, Lib, Rank, Value, const, constant, only, unknown
+from cudalint.machine.values import Const, Dev, Lib, Rank, Ref, Value, const, constant, only, unknown
 
 
 def str_method(machine: Machine, call: Call) -> Results:
@@ -22,15 +22,41 @@ def str_method(machine: Machine, call: Call) -> Results:
         return [(state, unknown("str", call.site))]
     sym = ("str", name, call.receiver, call.site)
     if name == "format" and not call.open:
-        return [(state, formats.by_format(text, call.args, call.kwargs.get, sym))]
+        args = [_shown(machine, value, text, call) for value in call.args]
+        named = {key: _shown(machine, value, text, call) for key, value in call.kwargs.items()}
+        return [(state, formats.by_format(text, args, named.get, _parts(machine, call), sym))]
     if name == "format_map" and len(call.args) == 1:
         held = mappings.dict_of(only(call.args[0]), state)
         found = None if held is None else state.get(held)
         known = found.items if isinstance(found, Dict) and found.exact else {}
-        return [(state, formats.by_format(text, (), known.get, sym))]
+        return [(state, formats.by_format(text, (), known.get, _parts(machine, call), sym))]
     if name == "join" and len(call.args) == 1:
         return [(state, _joined(machine, text, call))]
     return [(state, unknown(*sym))]
+
+
+def _shown(machine: Machine, value: Value, text: str, call: Call) -> Value:
+    """An object of the program as the text that it says it is, where nothing else is asked of it."""
+    found = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+    formats_itself = isinstance(found, Instance) and machine.user_method(found, "__format__", call.state) is not None
+    if formats_itself or "!" in text or "[" in text or "." in text:
+        return value
+    said = machine.special(value, ("__str__", "__repr__"), [], call.state.clone(), call.frame, call.site)
+    return value if said is None or len(said) != 1 else said[0][1]
+
+
+def _parts(machine: Machine, call: Call) -> formats.Part:
+    """Finds ``{config.name}`` and ``{table[key]}``, where asking for it does nothing else."""
+
+    def part(value: Value, name: str, is_attribute: bool) -> Value | None:
+        state, key = call.state.clone(), const(int(name) if name.isdigit() else name)
+        if is_attribute:
+            found = machine.attribute(value, name, state, call.frame, call.site)
+        else:
+            found = machine.item(value, key, state, call.frame, call.site)
+        return found[0][1] if len(found) == 1 else None
+
+    return part
 
 
 def _joined(machine: Machine, between: str, call: Call) -> Value:
