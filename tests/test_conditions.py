@@ -499,4 +499,14 @@ def test_a_child_that_ends_as_a_failure_did_not_get_over_what_it_caught(code: st
 )
 def test_what_some_items_of_something_pass_is_no_condition(rows: str) -> None:
     (finding,) = _findings(f"from lib import text\n\nrows = {rows}\ntorch.cuda.init()\nstart()\nprint(rows)\n")
-    assert finding.condition is None
+    assert (finding.condition, finding.severity.value) == (None, "error")
+
+
+def test_what_a_program_decides_for_all_items_is_a_condition() -> None:
+    rows = "[line for line in text() if args.gpu]"
+    (finding,) = _findings(
+        "import argparse\nfrom lib import text\n\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--gpu', action='store_true')\nargs = parser.parse_args()\n"
+        f"rows = {rows}\nif args.gpu:\n    torch.cuda.init()\nstart()\nprint(rows)\n"
+    )
+    assert finding.condition == "if `--gpu` is given"

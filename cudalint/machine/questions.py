@@ -250,14 +250,12 @@ def learned(facts: tuple[Fact, ...], sym: Hashable, answer: bool) -> tuple[Fact,
     return (*facts, fact)
 
 
-def forgotten(facts: tuple[Fact, ...], before: tuple[Fact, ...], about: Value) -> tuple[Fact, ...]:
-    """Facts without those about something unknown that were not there before."""
-    things = [atom for atom in about if isinstance(atom, Unknown)]
-    return tuple(fact for fact in facts if fact in before or not any(_mentions(fact[0], one, 0) for one in things))
+def mentions(sym: Hashable, about: Value) -> bool:
+    """Whether a question is about something unknown, or what is asked of it."""
+    return any(isinstance(atom, Unknown) and _mentions(sym, atom, 0) for atom in about)
 
 
 def _mentions(sym: Hashable, thing: Unknown, depth: int) -> bool:
-    """Whether a question is about something, or what is asked of it."""
     match sym:
         case Unknown(sym=inner):
             return sym == thing or inner == thing.sym or (depth < _DEEPEST and _mentions(inner, thing, depth + 1))

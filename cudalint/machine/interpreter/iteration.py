@@ -657,7 +657,7 @@ class Iteration(Core):
             for current in states:
                 current.second_round = was_second or i > 0
                 self.begins_round(current)
-                before = current.facts
+                known = len(self.record.asked)
                 ready = self.assign(clause.target, value, current, frame, node.ordinal)
                 kept: list[State] = []
                 made, is_let_through = len(keys), True
@@ -666,14 +666,15 @@ class Iteration(Core):
                     is_let_through = is_let_through and not any(yes and no for yes, no in sides)
                     ready = [s for yes, _ in sides for s in yes]
                     kept.extend(s for _, no in sides for s in no)
+                if not is_let_through:
+                    # Some items are let through, and others are not: no reader has to be told of this one.
+                    asked = self.record.asked
+                    of_item = [q for q in tuple(asked)[known:] if questions.mentions(q, value)]
+                    asked.update({q: replace(asked[q], required=True) for q in of_item})
                 sure = sure and is_let_through
                 following.extend(kept if sure else ())
                 for one in ready:
-                    ended = self._clauses(node, depth + 1, one, frame, produced, keys)[0]
-                    for after in () if is_let_through else ended:
-                        # Some items are let through, and others are not: what follows assumes nothing of this one.
-                        after.facts = questions.forgotten(after.facts, before, value)
-                    following.extend(ended)
+                    following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
                 if not is_let_through:
                     # What is under such a key may not be there.
                     keys[made:] = [()] * (len(keys) - made)
