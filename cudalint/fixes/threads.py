@@ -111,9 +111,10 @@ def _selections_there(home: View, selection: cst.Call, view: View, target: cst.F
         return
     if not isinstance(own, cst.FunctionDef) or _class_of(view, own) is None:
         return
-    if _class_of(view, own) is not _class_of(view, target) or names.parameters(own)[:1] != names.parameters(target)[:1]:
+    taken = names.parameters(own)[:1]
+    if not taken or _class_of(view, own) is not _class_of(view, target) or taken != names.parameters(target)[:1]:
         return
-    this = names.parameters(own)[0]
+    (this,) = taken
     value = selection.args[0].value
     if used - {this} and not names.global_names(home, used - {this}, own):
         for kept in _kept_as(home, own, this, value):
