@@ -31,7 +31,7 @@ MOST_TRIALS = 24
 MOST_TRIALS_OF_RUN = 500
 # What all trials of a run, and the proofs of what held, may cost in steps: so much in any case, which is some seconds,
 # and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times n.
-MOST_WORK = 12_000
+MOST_WORK = 20_000
 # Reading so many characters, as a program and for its places, costs as much as a step.
 CHARACTERS = 20
 MOST_TIMES = 10
