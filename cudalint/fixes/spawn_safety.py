@@ -75,7 +75,8 @@ def spawn_doubts(
         module = after.files.module(name)
         if module is None:
             doubts.setdefault(f"{name} is not seen")
-        asks = asks or (module is not None and asks_for_gpus(module))
+        elif asks_for_gpus(module):
+            asks = True
     old = {source.path: source.text for source in before.files.sources.values()}
     if counts_names(old, changes):
         doubts.setdefault("the program goes through the names of its module, of which the repair adds one")

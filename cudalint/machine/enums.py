@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import operator
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 
 from cudalint.machine import questions
@@ -97,13 +98,16 @@ def flag_of(value: Value) -> tuple[Member, int] | None:
     return (found, number) if isinstance(found, Member) and isinstance(number, int) else None
 
 
+_COMBINED: Mapping[str, Callable[[int, int], int]] = {"|": operator.or_, "&": operator.and_, "^": operator.xor}
+
+
 def put_together(op: str, left: Value, right: Value, state: State) -> Value | None:
     """``A | B``, ``A & B``, ``A ^ B`` of two flags of one class."""
     one, two = flag_of(left), flag_of(right)
-    if one is None or two is None or one[0].cls != two[0].cls or op not in ("|", "&", "^"):
+    combined = _COMBINED.get(op)
+    if one is None or two is None or one[0].cls != two[0].cls or combined is None:
         return None
-    number = one[1] | two[1] if op == "|" else one[1] & two[1] if op == "&" else one[1] ^ two[1]
-    return _flags(one[0], number, state)
+    return _flags(one[0], combined(one[1], two[1]), state)
 
 
 def without(flags: Value, state: State) -> Value | None:
