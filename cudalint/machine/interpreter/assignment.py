@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import absent, collecting, first_values, mappings, operators, questions, sets
-from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.frame import NO_HASH, Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -81,7 +81,7 @@ class Assignment(Core):
                     continue
                 made = self.operate_in_place(node.op, left, right, after, frame, site)
                 if made is None:
-                    made = [(after, self._augmented(node, left, right, after))]
+                    made = [(after, self._augmented(node, left, right, after, frame))]
                 result.extend(r for s, v in made for r in self.assign(node.target, v, s, frame, node.ordinal))
         return result
 
@@ -95,9 +95,13 @@ class Assignment(Core):
         call = self._library_call(f"{atom.path}.__iadd__", state, frame, site, [right])
         return None if call is None else [after for after, _ in self.library_call(call)]
 
-    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State, frame: Frame) -> Value:
         atom = only(left)
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
+            if found.kind == "tuple":
+                # Others that have the tuple keep it as it is.
+                longer = operators.extend(found, self.elements(right, state))
+                return (state.new(("aug", frame.module, node.ordinal), longer),)
             state.store(atom, operators.extend(found, self.elements(right, state)))
             return left
         if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in sets.OPERATORS:
@@ -345,6 +349,8 @@ class Assignment(Core):
             is_library = isinstance(atom, Ref) and isinstance(state.get(atom), LibraryObject)
             held = None if is_library else mappings.dict_of(atom, state)
             if held is not None and isinstance(found := state.get(held), Dict):
+                if frame.tries and self.refuses_hash(key, state):
+                    return [s for s, _ in self.fail(state, frame, NO_HASH)]
                 self.store_dict(held, operators.with_key(found, as_key(key, state), value), state)
                 continue
             row = mappings.list_of(atom, state)

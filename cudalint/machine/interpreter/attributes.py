@@ -14,7 +14,7 @@ from functools import cache
 from cudalint.machine import absent, enums, mappings, operators, questions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import ABSTRACT, ABSTRACT_META, behind, defines, is_abstract, is_class, order_of
-from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -562,6 +562,8 @@ class Attributes(Core):
                 row = self._row_of(found, state)
                 if row is not None:
                     return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]
+            if isinstance(found, Dict) and frame.tries and self.refuses_hash(key, state):
+                return self.fail(state, frame, NO_HASH)
             key = as_key(key, state) if isinstance(found, Dict) else key
             if isinstance(found, Dict) and found.factory:
                 return self._item_or_new(atom, found, key, state, frame, site)

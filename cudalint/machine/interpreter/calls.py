@@ -8,7 +8,7 @@ from functools import partial
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, file_questions, mappings, questions
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
+from cudalint.machine.frame import NO_HASH, Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
     REPLACED,
@@ -450,6 +450,8 @@ class Calls(Core):
 
     def _call_cached(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
+        if given.frame.tries and any(self.refuses_hash(value, given.state) for value in given.args):
+            return self.fail(given.state, given.frame, NO_HASH)
         memory = closure.cache
         held = given.state.get(memory) if memory is not None else None
         key = (tuple(given.args), tuple(sorted(given.kwargs.items(), key=lambda kv: kv[0])))
@@ -572,8 +574,9 @@ class Calls(Core):
                 variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
             elif param.kind is ir.ParamKind.POSITIONAL and rest:
                 variables[param.name] = rest.pop(0)
-                named.pop(param.name, None)
-            elif param.name in named:
+                if not param.unnamed:
+                    named.pop(param.name, None)
+            elif param.name in named and not param.unnamed:
                 variables[param.name] = named.pop(param.name)
             elif param.name in defaults:
                 variables[param.name] = defaults[param.name]

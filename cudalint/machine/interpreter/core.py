@@ -754,6 +754,10 @@ class Core(Hooks, ABC):
         """Whether a function or class of the program is known not to take what it is called with."""
 
     @abstractmethod
+    def refuses_hash(self, value: Value, state: State, depth: int = 0) -> bool:
+        """Whether something is known to be kept in no set, and under nothing in a dict: it has no hash."""
+
+    @abstractmethod
     def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:
         """The exception by which the class of an object refuses to set an attribute; None where it does not."""
 

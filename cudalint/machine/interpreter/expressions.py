@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import counting, enums, formats, mappings, operators, sets
-from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
 from cudalint.machine.heap import (
     ANY_NAME,
     NAMESPACE,
@@ -431,6 +431,9 @@ class Expressions(Core):
                 else:
                     items = None
             exact = None if items is None else tuple(items)
+            if node.kind == "set" and frame.tries and any(self.refuses_hash(value, after) for value in exact or loose):
+                results.extend(self.fail(after, frame, NO_HASH))
+                continue
             if exact is not None and node.kind == "set":
                 exact = sets.distinct(exact, after)
             made = Sequence(node.kind, exact, () if exact is not None else union(loose))
@@ -456,6 +459,9 @@ class Expressions(Core):
         results: Results = []
         parts = [e for key, value in node.items for e in ((key, value) if key is not None else (value,))]
         for after, values in self.eval_all(parts, state, frame):
+            if frame.tries and any(self.refuses_hash(key, after) for key in _keys_of(node, values)):
+                results.extend(self.fail(after, frame, NO_HASH))
+                continue
             queue = iter(values)
             made = Dict({})
             for key, _ in node.items:
@@ -533,6 +539,16 @@ class Expressions(Core):
             bounds = tuple(() if bound is None else next(rest) for bound in node.bounds)
             results.append((after, as_slice(bounds, unknown("opaque", frame.module, node.ordinal))))
         return results
+
+
+def _keys_of(node: ir.DictDisplay, values: list[Value]) -> Iterator[Value]:
+    """The keys among the values of the parts of a dict that is written out."""
+    rest = iter(values)
+    for key, _ in node.items:
+        first = next(rest)
+        if key is not None:
+            next(rest)
+            yield first
 
 
 def _for_places(right: Value, held: Object | None) -> tuple[Value, ...] | dict[Hashable, Value]:
