@@ -81,7 +81,7 @@ class Assignment(Core):
                     continue
                 made = self.operate_in_place(node.op, left, right, after, frame, site)
                 if made is None:
-                    made = [(after, self._augmented(node, left, right, after, frame))]
+                    made = [(after, self._augmented(node, left, right, after))]
                 result.extend(r for s, v in made for r in self.assign(node.target, v, s, frame, node.ordinal))
         return result
 
@@ -95,13 +95,13 @@ class Assignment(Core):
         call = self._library_call(f"{atom.path}.__iadd__", state, frame, site, [right])
         return None if call is None else [after for after, _ in self.library_call(call)]
 
-    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State, frame: Frame) -> Value:
+    def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
             if found.kind == "tuple":
                 # Others that have the tuple keep it as it is.
                 longer = operators.extend(found, self.elements(right, state))
-                return (state.new(("aug", frame.module, node.ordinal), longer),)
+                return (state.new(("aug", node.ordinal), longer),)
             state.store(atom, operators.extend(found, self.elements(right, state)))
             return left
         if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in sets.OPERATORS:
@@ -170,7 +170,7 @@ class Assignment(Core):
     def _unpack(
         self, items: tuple[ir.Expr, ...], value: Value, state: State, frame: Frame, ordinal: int
     ) -> list[State]:
-        rows = [self.exact_items((atom,), state) for atom in value]
+        rows = [self.exact_items((atom,), state) or self._exact_keys((atom,), state) for atom in value]
         if len(rows) == 1 and rows[0] is not None:
             items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
         if frame.tries and len(rows) == 1 and rows[0] is not None and len(rows[0]) != len(items):

@@ -241,6 +241,8 @@ class Attributes(Core):
         home, _, own = path.rpartition(".")
         if name in _OWN_NAMES and home == "builtins" and isinstance(getattr(builtins, own, None), type):
             return [(state, const(own))]
+        if own == _VERSION and hasattr(str, name) and self.least_version(Lib(path)) is not None:
+            return [(state, (Bound(Lib(f"builtins.str.{name}"), Lib(path)),))]
         full = self.library.canonical(f"{path}.{name}")
         replaced = state.get(REPLACED)
         if isinstance(replaced, Scope) and full in replaced.variables and self.library.function(full) is None:
@@ -256,6 +258,11 @@ class Attributes(Core):
         if path.rpartition(".")[0] in ABSTRACT and self.library.function(method) is not None:
             return [(state, (Bound(Lib(method), Lib(path)),))]
         return [(state, (Lib(full),))]
+
+    def least_version(self, found: Lib) -> str | None:
+        """The least release of the package whose version something is; None of anything else."""
+        package, _, name = found.path.rpartition(".")
+        return self.library.least.get(package) if name == _VERSION else None
 
     def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
         found = state.get(ref)
@@ -662,6 +669,9 @@ def _name_of_module(module: str, state: State) -> Value:
     """What a module is called in this process: main has another name in a fresh one."""
     found = state.get(Ref(("module", module)))
     return found.variables.get("__name__", ()) if isinstance(found, Scope) else ()
+
+
+_VERSION = "__version__"
 
 
 class _Plain:

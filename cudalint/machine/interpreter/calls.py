@@ -546,6 +546,7 @@ class Calls(Core):
             results = _stopped(*stepped, steps, results, before)
         elif inner.yields or function.is_generator:
             element = union(inner.yields)
+            self.given_back = union(value for _, value in results)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
         self.yielded = tuple(inner.yields)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
 
-from cudalint.machine import operators, questions
+from cudalint.machine import operators, questions, sets
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import ITER, NOTHING_LEFT, TAKEN_OF, Generator, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import ITER, NOTHING_LEFT, TAKEN_OF, Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
@@ -339,6 +339,8 @@ def _chosen(machine: Machine, call: Call, state: State) -> Results | None:
     """The first of the items whose key is the greatest or the least, where all keys are known; None otherwise."""
     key, items = call.kwargs.get("key", NONE), machine.exact_items(call.args[0], state)
     atom = only(call.args[0])
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    items = sets.values_of(found) if isinstance(found, Dict) else items
     grows = isinstance(atom, Ref) and machine.grows_on(atom)
     if key == NONE or call.path not in _CHOICES or not items or len(items) > MOST_COMBINED or grows:
         return None
@@ -519,6 +521,9 @@ def generator_method(machine: Machine, call: Call) -> Results:
             return [(after, NONE) for after in (*(s for s, _ in given), *ended)]
         sent = call.args[0] if call.path.endswith(".send") and call.args else NONE
         return machine.next_of(call.receiver, found, call.state, call.frame, sent)
+    if isinstance(call.receiver, Ref) and isinstance(found, Generator) and call.path.endswith(".close"):
+        call.state.store(call.receiver, Sequence("iterator", ()))
+        return [(call.state, NONE)]
     if isinstance(call.receiver, Ref) and isinstance(found, Generator):
         return machine.consume(call.receiver, found, call.state, call.frame)
     if isinstance(call.receiver, Ref) and call.path.endswith(".send") and call.args:
