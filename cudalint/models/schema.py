@@ -203,7 +203,7 @@ DOES = frozenset(
         "parallel.imported", "partial", "pickle.dump", "pickle.load",
         "pid", "pin", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
         "pool.once", "pool.handed", "pool.subclass", "process", "process.alive", "process.current", "process.join",
-        "process.parent", "process.start", "put", "cycle", "slice", "queue.enqueue", "queue.work",
+        "process.parent", "process.start", "put", "cycle", "count", "islice", "slice", "queue.enqueue", "queue.work",
         "product", "queue.worker", "range", "reader", "reader.read", "record.validated", "reduce",
         "repeat", "run-target", "save", "search",
         "session", "session.configuration",

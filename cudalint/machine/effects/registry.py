@@ -163,6 +163,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "zip": iteration.zip_,
     "version": texts.version,
     "cycle": iteration.cycle,
+    "count": iteration.count,
+    "islice": iteration.islice_,
     "repeat": iteration.repeat,
     "product": iteration.product,
     "map": iteration.map_,

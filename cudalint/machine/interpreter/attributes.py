@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from functools import cache
 
-from cudalint.machine import absent, enums, mappings, operators, questions
+from cudalint.machine import absent, enums, mappings, operators, paths, questions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import ABSTRACT, ABSTRACT_META, behind, defines, is_abstract, is_class, order_of
 from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
@@ -114,6 +114,8 @@ class Attributes(Core):
                 kind = questions.class_of(sym, self.library.bases)
                 if kind != questions.NO_CLASS and (method := self.library.declared(kind, name)) is not None:
                     return [(state, (Bound(Lib(method), atom),))]
+                if (of_path := paths.said(sym, name)) is not None:
+                    return [(state, _of_texts(of_path, state, site))]
                 if self.library.function(f"?.{name}") is not None:
                     return [(state, (Bound(Lib(f"?.{name}"), atom),))]
                 return [(state, unknown(sym, ".", name))]
@@ -655,6 +657,13 @@ class Attributes(Core):
                 after.store(ref, operators.with_key(current, key, made))
             results.append((after, made))
         return results
+
+
+def _of_texts(found: str | tuple[str, ...], state: State, site: Site) -> Value:
+    """A text, or a row of texts."""
+    if isinstance(found, str):
+        return const(found)
+    return (state.new(("texts", site), Sequence("tuple", tuple(map(const, found)))),)
 
 
 def _is_beyond(found: Sequence, key: Value) -> bool:

@@ -534,10 +534,15 @@ class Classes(Core):
     def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
         """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
         fields: dict[str, Value | None] = {}
+        by_name: dict[str, Value | None] = {}
         for entry in reversed(self.mro(cls, state)):
             if isinstance(entry, Class) and entry.is_dataclass:
-                fields.update(entry.fields)
-        return list(fields.items())
+                into, other = (by_name, fields) if _BY_NAME in entry.told else (fields, by_name)
+                into.update(entry.fields)
+                for name, _ in entry.fields:
+                    other.pop(name, None)
+        # Those that are given by name come last.
+        return [*fields.items(), *by_name.items()]
 
     def mro(self, cls: Ref, state: State) -> Order:
         """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""

@@ -853,7 +853,7 @@ def _yields_in_order(body: tuple[ir.Stmt, ...]) -> bool:
         if isinstance(statement, ir.For | ir.While | ir.With):
             if not _yields_in_order(inner):
                 return False
-        elif _yields(inner) or (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield)):
+        elif _yields(inner) or _receives((statement,)):
             return False
     return True
 

@@ -9,7 +9,7 @@ from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, LibraryObject, Sequence
+from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, WHOLE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.slices import is_rest
 from cudalint.machine.state import State
@@ -271,6 +271,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
         fields = {k[2:]: _parsed_as(v, told) for k, v in said.items() if k.startswith("--")}
         fields |= _given_among(machine, call, found.fields) if known is None else known
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
+        fields |= {} if declared.UNDECLARED in found.fields else {WHOLE: TRUE}
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
     for state, options in _converted(machine, call, fields, kinds):
@@ -436,7 +437,7 @@ def _is_given(flag: str, words: list[str]) -> bool:
 def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]) -> list[State]:
     """A namespace of the program's own gets the options; a default only where it has no such attribute yet."""
     states = [call.state]
-    for name in (n for n in fields if n != MADE_OPTION):
+    for name in (n for n in fields if n not in (MADE_OPTION, WHOLE)):
         states = [
             after
             for state in states

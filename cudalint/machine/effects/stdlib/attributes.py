@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import builtins
 import collections
 import sys
@@ -13,7 +14,18 @@ from cudalint.machine import absent, exceptions, operators
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
-from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import (
+    ANY_NAME,
+    NAMESPACE,
+    WHOLE,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -42,7 +54,12 @@ _NO_NAME = "no such name"
 
 
 def hasattr_(machine: Machine, call: Call) -> Results:
-    """``hasattr(x, "name")``: true for an attribute that is set, false where no code of a known class could set it."""
+    """``hasattr(x, "name")``: true for an attribute that is set, false where no code of a known class could set it.
+
+    ``"name" in args`` asks a namespace the same.
+    """
+    if isinstance(call.receiver, Ref):
+        call = replace(call, args=[(call.receiver,), *call.args])
     name = constant(call.args[1]) if len(call.args) == 2 else ...
     if not isinstance(name, str):
         return [(call.state, unknown("hasattr", call.site))]
@@ -250,6 +267,8 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
             if name in attributes_of_function(found, state) or hasattr(FunctionType, name):
                 return True
             return False if bare else None
+        case LibraryObject(fields=fields) if WHOLE in fields and ANY_NAME not in fields:
+            return name in fields or hasattr(argparse.Namespace, name)
         case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
         case Class():
