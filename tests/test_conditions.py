@@ -31,6 +31,34 @@ def start():
 """
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
+    "files that may not be there": (
+        "found = [name for name in os.listdir('.') if name.endswith('.pt')]\nif found:\n    torch.cuda.init()\nstart()\n",
+        "if `found` is true",
+    ),
+    "a table that is filled for some names": (
+        "table = {}\nfor name in os.listdir('.'):\n    table[name] = 1\nif not table:\n    sys.exit()\n"
+        "torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "one of two things, of which nobody knows which": (
+        "def modes():\n    said = yield 'gpu'\n    yield ''\n    print(said)\n\n\nmode = list(modes())[0]\nif mode:\n"
+        "    torch.cuda.init()\nstart()\n",
+        "if `mode` is true",
+    ),
+    "a release by its first numbers": (
+        "if tuple(map(int, torch.__version__.split('+')[0].split('.')[:2])) >= (2, 0):\n    torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "a release by its numbers, one by one": (
+        "major, minor = [int(part) for part in torch.__version__.split('.')[:2]]\nif major > 1 or minor > 8:\n"
+        "    torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "a release as torch compares it": ("if torch.__version__ >= '2.0':\n    torch.cuda.init()\nstart()\n", None),
+    "a release that nobody has yet": (
+        "if torch.__version__ >= '99.0':\n    torch.cuda.init()\nstart()\n",
+        "if `torch.__version__` is at least 99.0",
+    ),
     "a variable that is read where something waits for it not to be set": (
         "try:\n    os.environ['NEEDED']\nexcept KeyError:\n    torch.cuda.init()\nstart()\n",
         "if `NEEDED` is not set",
