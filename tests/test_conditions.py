@@ -32,7 +32,8 @@ def start():
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
     "files that may not be there": (
-        "found = [name for name in os.listdir('.') if name.endswith('.pt')]\nif found:\n    torch.cuda.init()\nstart()\n",
+        "found = [name for name in os.listdir('.') if name.endswith('.pt')]\nif found:\n    torch.cuda.init()\n"
+        "start()\n",
         "if `found` is true",
     ),
     "a table that is filled for some names": (
@@ -46,7 +47,8 @@ CASES: dict[str, tuple[str, str | None]] = {
         "if `mode` is true",
     ),
     "a release by its first numbers": (
-        "if tuple(map(int, torch.__version__.split('+')[0].split('.')[:2])) >= (2, 0):\n    torch.cuda.init()\nstart()\n",
+        "if tuple(map(int, torch.__version__.split('+')[0].split('.')[:2])) >= (2, 0):\n    torch.cuda.init()\n"
+        "start()\n",
         None,
     ),
     "a release by its numbers, one by one": (

@@ -506,7 +506,7 @@ class Attributes(Core):
         if obj.type == NAMESPACE and name == "__dict__":
             return [(state, self.attributes_of(ref, state, site))]
         if obj.type == NAMESPACE:
-            return [(state, (Bound(Lib(path), _alike(ref)),))]
+            return [(state, (Bound(Lib(path), _alike(ref), may_be_data=True),))]
         if self.library.is_aside(name) and self.library.function(path) is None:
             # It is no method of the object, nor lies where that does.
             return [(state, unknown("attribute", ref.address, name))]

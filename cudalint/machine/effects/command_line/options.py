@@ -281,7 +281,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
 
 def _are_refused(fields: dict[str, Value], words: list[str] | None) -> bool:
     """Whether argparse ends a program that is given these words."""
-    return bool(words) and declared.parsed(fields, words or []) is declared.REFUSED
+    return words is not None and declared.parsed(fields, words) is declared.REFUSED
 
 
 def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None) -> dict[str, Value] | None:
