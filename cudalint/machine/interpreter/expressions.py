@@ -263,6 +263,7 @@ class Expressions(Core):
                 site = Site(frame.module, node.ordinal)
                 call = None if path is None else self._library_call(path, after, frame, site, [left])
                 if call is not None:
+                    call.receiver = atom if isinstance(atom, Ref) else call.receiver
                     for last, value in self.library_call(call):
                         results.append((last, operators.negate(value) if node.op == "not in" else value))
                     continue
