@@ -31,6 +31,16 @@ def start():
 """
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
+    "a flag of a parser of the program's own": (
+        "class Own(argparse.ArgumentParser):\n    pass\n\n\nown = Own()\n"
+        "own.add_argument('--no-cuda', action='store_true')\nif not own.parse_args().no_cuda:\n    torch.cuda.init()\n"
+        "start()\n",
+        "if `--no-cuda` is not given",
+    ),
+    "what a namespace may have that nobody knows": (
+        "given = argparse.Namespace(**dict(os.environ))\nif given.cuda:\n    torch.cuda.init()\nstart()\n",
+        "if `given.cuda` is true",
+    ),
     "files that may not be there": (
         "found = [name for name in os.listdir('.') if name.endswith('.pt')]\nif found:\n    torch.cuda.init()\n"
         "start()\n",

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cudalint.machine.effects.command_line import declared
+from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
 from cudalint.machine.frame import Call, Raised, Results
@@ -47,10 +48,13 @@ _FLAGS = unknown("absl.flags.FLAGS")
 
 
 def parser(machine: Machine, call: Call) -> Results:
-    """``ArgumentParser()``: gathers the defaults of its arguments, those of its parents first."""
+    """``ArgumentParser()``, or one below it: gathers the defaults of its arguments, those of its parents first."""
     fields = _inherited(machine, call)
-    made = LibraryObject(_PARSER, fields, call.site)
-    return [(call.state, (call.state.new(("parser", call.site), made),))]
+    made: Value = (call.state.new(("parser", call.site), LibraryObject(_PARSER, fields, call.site)),)
+    if not call.path.endswith(".__init__"):
+        return [(call.state, made)]
+    keep_self(call, made)
+    return [(call.state, NONE)]
 
 
 def commands(machine: Machine, call: Call) -> Results:
