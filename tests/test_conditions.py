@@ -31,6 +31,36 @@ def start():
 """
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
+    "a flag of click, which is off by default": (
+        "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n    if gpu:\n"
+        "        torch.cuda.init()\n    start()\n\n\nmain()\n",
+        "if `--gpu` is given",
+    ),
+    "a flag of click, which is on by default": (
+        "import click\n\n\n@click.command()\n@click.option('--cuda/--no-cuda', default=True)\ndef main(cuda):\n"
+        "    if cuda:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
+        "if `--no-cuda` is not given",
+    ),
+    "a flag of a function that fire calls": (
+        "import fire\n\n\ndef main(use_gpu=False):\n    if use_gpu:\n        torch.cuda.init()\n    start()\n\n\n"
+        "fire.Fire(main)\n",
+        "if `--use-gpu` is given",
+    ),
+    "a flag of a function that typer calls": (
+        "import typer\n\n\ndef main(gpu: bool = typer.Option(False)):\n    if gpu:\n        torch.cuda.init()\n    start()\n\n\n"
+        "typer.run(main)\n",
+        "if `--gpu` is given",
+    ),
+    "a flag of a command of typer": (
+        "import typer\n\napp = typer.Typer()\n\n\n@app.command()\ndef main(gpu: bool = False):\n    if gpu:\n"
+        "        torch.cuda.init()\n    start()\n\n\napp()\n",
+        "if `--gpu` is given",
+    ),
+    "a configuration that is spread into a call": (
+        "from omegaconf import OmegaConf\n\n\ndef build(device='cpu', **others):\n    torch.zeros(1, device=device)\n\n\n"
+        "build(**OmegaConf.create({'device': 'cuda', 'n': 1}))\nstart()\n",
+        None,
+    ),
     "a flag of a parser of the program's own": (
         "class Own(argparse.ArgumentParser):\n    pass\n\n\nown = Own()\n"
         "own.add_argument('--no-cuda', action='store_true')\nif not own.parse_args().no_cuda:\n    torch.cuda.init()\n"

@@ -152,7 +152,7 @@ DOES = frozenset(
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.batch",
-        "collective.object", "command.add", "command.group",
+        "collective.object", "command.add", "command.call", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
         "pipeline.make", "pipeline.run", "command.given", "command.invoke", "command.run", "command.option",
         "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",

@@ -523,6 +523,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.group": commands.group,
     "command.group.function": commands.group_function,
     "command.add": commands.command,
+    "command.call": commands.call_function,
     "command.group.add": commands.add_command,
     "command.group.run": commands.run_group,
     "search": estimators.search,

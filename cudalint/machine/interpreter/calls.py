@@ -122,9 +122,13 @@ class Calls(Core):
             elif arg.star == "**":
                 held = mappings.dict_of(only(value), state)
                 found = None if held is None else state.get(held)
+                known = self._configured(only(value), state)
                 if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
                     is_open = is_open or not found.exact
+                elif known is not None:
+                    kwargs.update(known)
+                    is_open = True
                 else:
                     is_open = True
             elif arg.keyword is not None:
@@ -132,6 +136,13 @@ class Calls(Core):
             else:
                 args.append(value)
         return args, kwargs, is_open
+
+    def _configured(self, atom: Atom | None, state: State) -> dict[str, Value] | None:
+        """What a library's configuration says, which is a mapping as well; None of anything else."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, LibraryObject) or not self.library.is_a(found.type, "omegaconf.DictConfig"):
+            return None
+        return {name: value for name, value in found.fields.items() if not name.startswith("<")}
 
     def _some_of(self, value: Value, function: Value, state: State) -> list[Value]:
         """What stands for objects of which nobody knows how many there are, where a library takes them in a row."""
