@@ -32,8 +32,8 @@ def start():
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
     "a flag of click, which is off by default": (
-        "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n    if gpu:\n"
-        "        torch.cuda.init()\n    start()\n\n\nmain()\n",
+        "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n"
+        "    if gpu:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
         "if `--gpu` is given",
     ),
     "a flag of click, which is on by default": (
@@ -47,8 +47,8 @@ CASES: dict[str, tuple[str, str | None]] = {
         "if `--use-gpu` is given",
     ),
     "a flag of a function that typer calls": (
-        "import typer\n\n\ndef main(gpu: bool = typer.Option(False)):\n    if gpu:\n        torch.cuda.init()\n    start()\n\n\n"
-        "typer.run(main)\n",
+        "import typer\n\n\ndef main(gpu: bool = typer.Option(False)):\n    if gpu:\n        torch.cuda.init()\n"
+        "    start()\n\n\ntyper.run(main)\n",
         "if `--gpu` is given",
     ),
     "a flag of a command of typer": (
@@ -57,8 +57,8 @@ CASES: dict[str, tuple[str, str | None]] = {
         "if `--gpu` is given",
     ),
     "a configuration that is spread into a call": (
-        "from omegaconf import OmegaConf\n\n\ndef build(device='cpu', **others):\n    torch.zeros(1, device=device)\n\n\n"
-        "build(**OmegaConf.create({'device': 'cuda', 'n': 1}))\nstart()\n",
+        "from omegaconf import OmegaConf\n\n\ndef build(device='cpu', **others):\n    torch.zeros(1, device=device)\n"
+        "\n\nbuild(**OmegaConf.create({'device': 'cuda', 'n': 1}))\nstart()\n",
         None,
     ),
     "a flag of a parser of the program's own": (
