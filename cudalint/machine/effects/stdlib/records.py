@@ -8,11 +8,11 @@ from dataclasses import replace
 from cudalint.machine.effects.receivers import initialised
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Given, Results
-from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import NAMESPACE, WHOLE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Lib, Ref, Task, Value, const, constant, only, unknown
+from cudalint.machine.values import NONE, TRUE, Lib, Ref, Task, Value, const, constant, only, unknown
 
 # What else a field tells of itself.
 _OF_FIELDS = ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only")
@@ -215,5 +215,6 @@ def namespace(machine: Machine, call: Call) -> Results:
     named = dict(zip(call.params, call.args, strict=False))
     if initialised(call, {**named, **call.kwargs}):
         return [(call.state, NONE)]
-    made = LibraryObject(NAMESPACE, {**named, **call.kwargs}, call.site)
+    whole = {} if call.open or len(call.args) > len(call.params) else {WHOLE: TRUE}
+    made = LibraryObject(NAMESPACE, {**named, **call.kwargs, **whole}, call.site)
     return [(call.state, (call.state.new(("namespace", call.site), made),))]
