@@ -71,6 +71,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         lifting.partial_in_place,
         lifting.def_in_place,
         lifting.to_the_top,
+        own_objects.left_out,
         fresh.sent_along,
     ),
     "CUD201": (memory.fewer_contexts,),

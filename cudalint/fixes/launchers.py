@@ -176,11 +176,23 @@ def launch_first(case: Case) -> Iterator[Proposal]:
     first = next((s for s in above if any(node in asked for node in view.inside(s))), None)
     moved = None if first is None else _depending(view, first, above[above.index(first) + 1 :], launch)
     if moved:
-        text = "".join(view.text[view.row_start(view.row(s)) : view.row_start(view.last_row(s) + 1)] for s in moved)
         below = view.lines_after(launch, ())
-        changes = [Change(below.start, below.end, below.content + text)]
-        changes += [change for statement in moved for change in layout.taken_out(view, statement)]
+        rows = list(_rows(view, moved))
+        text = "".join(view.text[start:end] for start, end in rows)
+        gone = [layout.closed_up(view, Change(start, end, "")) for start, end in rows]
+        changes = [Change(below.start, below.end, below.content + text), *gone]
         yield Proposal("launch first, and ask the GPU afterwards", in_file(view, changes), doubt=_LATER)
+
+
+def _rows(view: View, statements: list[cst.BaseStatement]) -> Iterator[tuple[int, int]]:
+    """The rows of statements, those of neighbours together."""
+    start = end = -1
+    for statement in statements:
+        first, after = view.row_start(view.row(statement)), view.row_start(view.last_row(statement) + 1)
+        if first != end and end >= 0:
+            yield start, end
+        start, end = (start if first == end else first), after
+    yield start, end
 
 
 def _depending(
@@ -197,7 +209,8 @@ def _depending(
         moved.append(statement)
         scope = names.scope_of(view, statement)
         bound |= {name for name, node in names.bindings(view, scope) if node in view.inside(statement)}
-    functions = (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef | cst.Lambda))
+    around = list(view.around(launch))
+    functions = (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef | cst.Lambda) and n not in around)
     is_needed = names.read(view, launch) & bound or any(names.read(view, function) & bound for function in functions)
     return [] if is_needed else moved
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -13,6 +14,9 @@ from cudalint.fixes.view import View
 
 # What says of a class how its objects are sent.
 _SENDS = ("__getstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__slots__", "slots=True")
+
+# An attribute and the class of its object, as the machine names what keeps something.
+_KEEPS = re.compile(r"`(\w+)` of `(\w+)`")
 
 
 def made_by_the_worker(case: Case) -> Iterator[Proposal]:
@@ -42,17 +46,12 @@ def made_by_the_worker(case: Case) -> Iterator[Proposal]:
 
 def left_out(case: Case) -> Iterator[Proposal]:
     """``__getstate__`` without an attribute that the worker does not use."""
-    made = case.cause_call()
     target = _target(case)
-    if made is None or target is None:
+    kept = None if target is None else _kept_by_cause(case) or _kept_as_said(case, target[0])
+    if target is None or kept is None:
         return
-    view, call = made
-    owner = next((n for n in view.around(call) if isinstance(n, cst.ClassDef)), None)
-    attribute = _attribute_of(view, call)
-    if owner is None or attribute is None or any(word in view.text for word in _SENDS):
-        return
-    method = view.function(call)
-    if method is None or target[0] is not view or _may_use(view, target[1], attribute):
+    view, method, attribute = kept
+    if any(word in view.text for word in _SENDS) or target[0] is not view or _may_use(view, target[1], attribute):
         return
     indent = view.tree.default_indent
     body = ["state = self.__dict__.copy()", f'del state["{attribute}"]', "return state"]
@@ -62,6 +61,26 @@ def left_out(case: Case) -> Iterator[Proposal]:
         in_file(view, [Change(added.start, added.end, view.newline + added.content)]),
         doubt=f"no copy of the object has `{attribute}` then, wherever it is pickled",
     )
+
+
+def _kept_by_cause(case: Case) -> tuple[View, cst.FunctionDef, str] | None:
+    """The attribute that a method sets to what cannot be sent, where it makes that."""
+    made = case.cause_call()
+    attribute = None if made is None else _attribute_of(*made)
+    method = None if made is None else made[0].function(made[1])
+    return None if made is None or attribute is None or method is None else (made[0], method, attribute)
+
+
+def _kept_as_said(case: Case, view: View) -> tuple[View, cst.FunctionDef, str] | None:
+    """The attribute of an object that is named as what keeps it, where one method of its class sets that."""
+    found = _KEEPS.search(case.outcome.detail)
+    if found is None:
+        return None
+    classes = [n for n in view.inside(view.tree) if isinstance(n, cst.ClassDef) and n.name.value == found[2]]
+    calls = (n for cls in classes for n in view.inside(cls) if isinstance(n, cst.Call))
+    methods = [view.function(call) for call in calls if _attribute_of(view, call) == found[1]]
+    method = methods[0] if len(methods) == 1 else None
+    return None if method is None else (view, method, found[1])
 
 
 def _target(case: Case) -> tuple[View, cst.FunctionDef] | None:
