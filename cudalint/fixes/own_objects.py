@@ -15,6 +15,8 @@ from cudalint.fixes.view import View
 # What says of a class how its objects are sent.
 _SENDS = ("__getstate__", "__reduce__", "__reduce_ex__", "__getnewargs__", "__slots__", "slots=True")
 
+# What may look at all attributes of an object.
+_LOOKS_AT_ALL = frozenset({"__dict__", "vars", "getattr", "copy", "deepcopy", "dumps", "dump", "attrgetter", "asdict"})
 # An attribute and the class of its object, as the machine names what keeps something.
 _KEEPS = re.compile(r"`(\w+)` of `(\w+)`")
 
@@ -160,7 +162,7 @@ def _may_use(view: View, target: cst.FunctionDef, attribute: str) -> bool:
             continue
         seen.append(function)
         named = {n.value for n in view.inside(function.body) if isinstance(n, cst.Name)}
-        if attribute in named or "__dict__" in named:
+        if attribute in named or named & _LOOKS_AT_ALL:
             return True
         left.extend(other for name in named for other in functions.get(name, ()))
     return False
