@@ -37,7 +37,7 @@ TRAITS = frozenset(
         "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
-        "ends-for-others", "ends-when-let-go", "removes-files", "indifferent",
+        "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
