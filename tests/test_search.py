@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cudalint.finding import Finding, Fix
+from cudalint.finding import Applicability, Finding, Fix
 from cudalint.fixes import engine
 from cudalint.fixes.engine import Run, repaired
 from cudalint.fixes.view import MOST_VIEWS, Views
@@ -124,3 +124,72 @@ def test_of_the_modules_that_reach_a_change_only_some_try_it_out(
     assert tried[0].work.entries == 1 + tried_out
     left = others - tried_out
     assert fix.reason == (f"what is changed runs in {left} more ways than were tried out" if left else None)
+
+
+STEP = """\
+import multiprocessing
+import os
+
+import torch
+
+from library import run
+
+
+def step(weights):
+    if os.fork() == 0:
+        print(weights + 1)
+        os._exit(0)
+
+
+def main():
+    weights = torch.zeros(1, device="cuda")
+    run()
+    step(weights)
+"""
+LOADING = """\
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Ones(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return torch.ones(1, device="cuda").item()
+
+
+def run():
+    for batch in DataLoader(Ones(), num_workers=2):
+        print(batch)
+"""
+
+
+def test_what_an_error_hides_from_its_function_is_seen_in_a_trial() -> None:
+    """``step`` ran alone, for ``main`` did not come so far; after the repair it does, and the fork in it fails."""
+    alone = "from library import run\n\nif __name__ == '__main__':\n    run()\n"
+    programs = {"library.py": LOADING, "app.py": STEP, "alone.py": alone}
+    sources = [SourceFile(p, t, t.encode()) for p, t in programs.items()]
+    found = analyse(sources, Options(target_versions=((3, 11), (3, 11))))
+    assert [finding.code for finding in found.findings] == ["CUD401"]
+    (fix,) = repaired(found, found.findings).values()
+    assert fix.applicability is Applicability.DISPLAY
+
+
+def test_a_name_that_a_repair_brings_is_found_by_those_who_lacked_it() -> None:
+    lifted = (
+        "import multiprocessing\n\nimport torch\n\n\ndef run():\n    def work(n):\n"
+        "        print(torch.zeros(n).cuda())\n"
+        "\n    with multiprocessing.get_context('spawn').Pool(2) as pool:\n        pool.map(work, [1])\n"
+        "\n\nif __name__ == '__main__':\n    run()\n"
+    )
+    lacking = (
+        "import multiprocessing\n\nimport torch\n\nfrom library import work\n\nif __name__ == '__main__':\n"
+        "    torch.cuda.init()\n    multiprocessing.get_context('fork').Process(target=work, args=(1,)).start()\n"
+    )
+    sources = [SourceFile(p, t, t.encode()) for p, t in {"library.py": lifted, "other.py": lacking}.items()]
+    found = analyse(sources, Options())
+    assert [finding.code for finding in found.findings] == ["CUD108"]
+    (fix,) = repaired(found, found.findings).values()
+    # With the function alone the other program would come to the next error.
+    assert {edit.span.filename for edit in fix.edits} == {"library.py", "other.py"}

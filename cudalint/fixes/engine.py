@@ -31,10 +31,11 @@ MOST_TRIALS = 24
 MOST_TRIALS_OF_RUN = 500
 # What all trials of a run, and the proofs of what held, may cost in steps: so much in any case, which is some seconds,
 # and so many times what finding the findings cost. Otherwise n launches in n lines would cost n times n.
-MOST_WORK = 20_000
-# Reading so many characters, as a program and for its places, costs as much as a step.
-CHARACTERS = 20
-MOST_TIMES = 10
+MOST_WORK = 12_000
+MOST_TIMES = 5
+# What a trial costs besides its steps. Reading so many characters, as a program and for its places, costs one more.
+TRIAL = 60
+CHARACTERS = 60
 MOST_TEXTS = 16
 MOST_STEPS = 8
 # What a warning that a repair brings is about, in words that follow its code.
@@ -98,7 +99,7 @@ class Run:
     def charge(self, trial: Analysis, texts: Iterable[str]) -> None:
         """Count a repair that was tried out, with these new texts of files."""
         self.trials += 1
-        self.charge_steps(trial.work.steps + sum(map(len, texts)) // CHARACTERS)
+        self.charge_steps(TRIAL + trial.work.steps + sum(map(len, texts)) // CHARACTERS)
 
     def charge_steps(self, steps: int) -> None:
         """Count what was run besides, to prove a repair."""

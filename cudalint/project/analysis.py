@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
 from cudalint import disk
 from cudalint.finding import Finding, Severity
+from cudalint.ir.walk import functions
 from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.inheritance.doubts import Inheritance
 from cudalint.machine.inheritance.prover import combined
@@ -189,14 +190,16 @@ def analyse_again(basis: Basis, changes: Mapping[str, str], about: Finding) -> A
     # What runs when tests are collected, all of them begin with.
     again |= {entry for entry in basis.entered if (entry[0], entry[0]) in again}
     again -= (left_out := _left_out(basis, again, changed, about))
+    again |= _importing(basis, changed) if places is None and about.severity is not Severity.NOTE else set()
     owners = {owner for owner, _ in again}
     # What had entries may have them still; only of a module that had none the whole program is asked.
     fresh = changed - {owner for owner, _ in basis.entered}
     names = sorted(owners | changed - fresh | fresh.intersection(candidates(files) if fresh else ()))
     chosen = None if places is None else frozenset(again)
-    left = _left(basis, names, chosen)
+    skipped = _skipped(basis, names, chosen)
+    left = _left(basis, names, skipped)
     kept = _kept(files, basis.options, basis.alone, chain(("again", about.code), _edits(basis.files, changes)))
-    analysis = _run(files, basis.options, basis.alone, names, left, chosen, kept)
+    analysis = _run(files, basis.options, basis.alone, names, left, chosen, kept, skipped=skipped)
     files.keep_forms()
     untried = basis.untried | {entry for entry in left_out if chosen is not None or entry[0] not in names}
     completed = _completed(analysis.basis, basis, changed, about)
@@ -215,6 +218,12 @@ def _left_out(basis: Basis, again: set[Entry], changed: set[str], about: Finding
     telling = frozenset(chain.from_iterable(basis.entries.values()))
     others = (entry for entry in again - showing if entry[0] not in near)
     return set(sorted(others, key=lambda entry: (entry not in telling, entry))[MOST_OTHERS:])
+
+
+def _importing(basis: Basis, changed: set[str]) -> set[Entry]:
+    """The first entries of modules that import changed ones: they may find there now what they lacked."""
+    importers = {owner for name in changed for owner in basis.files.importers.get(name, ())}
+    return set(sorted(entry for entry in basis.entered if entry[0] in importers - changed)[:MOST_OTHERS])
 
 
 def _completed(new: Basis | None, old: Basis, changed: set[str], about: Finding) -> Basis | None:
@@ -253,15 +262,29 @@ def _reaches(places: frozenset[Place], changed: set[str], touched: frozenset[Pla
     return any(module in changed for module, _ in places)
 
 
-def _left(basis: Basis, names: Iterable[str], chosen: frozenset[Entry] | None) -> set[Place]:
-    """What the entries reach that are not run again: it is still reached."""
+def _skipped(basis: Basis, names: Iterable[str], chosen: frozenset[Entry] | None) -> frozenset[Entry]:
+    """The entries that are not run again."""
     again = frozenset(names)
-    return {
-        place
-        for entry, places in basis.entered.items()
-        if entry[0] not in again or (chosen is not None and entry not in chosen)
-        for place in places
-    }
+    return frozenset(e for e in basis.entered if e[0] not in again or (chosen is not None and e not in chosen))
+
+
+def _left(basis: Basis, names: Iterable[str], skipped: frozenset[Entry]) -> set[Place]:
+    """What the entries reach that are not run again: it is still reached.
+
+    A function that ran with an unknown caller did so because none of its callers reached it: those that are run again
+    may.
+    """
+    reached = {place for entry in skipped for place in basis.entered[entry]}
+    return reached - {place for owner in names for place in _places(basis, owner, skipped)}
+
+
+def _places(basis: Basis, owner: str, entries: Collection[Entry]) -> Iterator[Place]:
+    """The functions of a module that are among the entries."""
+    labels = {label for module, label in entries if module == owner}
+    module = basis.files.module(owner) if labels else None
+    for function in functions(module.body) if module is not None else ():
+        if function.qualname in labels:
+            yield owner, function.ordinal
 
 
 @at_work
@@ -269,8 +292,11 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     """What expressions hold on the GPU, as the entries that show a finding evaluate them."""
     entries = basis.entries.get(about, frozenset())
     names = sorted({owner for owner, _ in entries})
-    left = _left(basis, names, entries)
-    runner = Runner(basis.files, host(basis.options), basis.alone, left, shaped=places, chosen=entries)
+    skipped = _skipped(basis, names, entries)
+    left = _left(basis, names, skipped)
+    runner = Runner(
+        basis.files, host(basis.options), basis.alone, left, shaped=places, chosen=entries, skipped=skipped
+    )
     return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
 
 
@@ -296,13 +322,15 @@ def inherited(
     owners = {owner for owner, _ in entries}
     names = [name for name in candidates(after.files) if name in owners]
     chosen = frozenset(entries)
-    left = _left(after, names, chosen)
+    skipped = _skipped(after, names, chosen)
+    left = _left(after, names, skipped)
     runner = Runner(
         after.files,
         host(after.options),
         after.alone,
         left,
         chosen=chosen,
+        skipped=skipped,
         proves=True,
         without_gpus=without_gpus,
         at_most=at_most,
@@ -326,8 +354,19 @@ def _run(
     kept: EntryResults | None = None,
     about: frozenset[str] | None = None,
     others: Others | None = None,
+    skipped: frozenset[Entry] = frozenset(),
 ) -> Analysis:
-    runner = Runner(files, host(options), alone, set(entered), chosen=chosen, kept=kept, about=about, others=others)
+    runner = Runner(
+        files,
+        host(options),
+        alone,
+        set(entered),
+        chosen=chosen,
+        skipped=skipped,
+        kept=kept,
+        about=about,
+        others=others,
+    )
     analysis = gathered(files, options, alone, runner.results(names))
     return analysis if kept is None else replace(analysis, work=replace(analysis.work, kept=kept.taken))
 

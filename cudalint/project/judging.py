@@ -11,7 +11,7 @@ from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, 
 from cudalint.ir.stored import placed
 from cudalint.machine.assumptions import Assumption, of_test
 from cudalint.machine.interpreter.program import BY_FORK, BY_SERVER
-from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project.program import FileProgram
 from cudalint.rules import registry
@@ -34,6 +34,8 @@ _ROOTS: tuple[frozenset[Kind], ...] = (
     frozenset({Kind.MEMORY_NOT_SHARED}),
     frozenset({Kind.SHARED_GPU}),
 )
+# What only workers meet that start afresh: where others of the same launch fork, it is no cause of what these meet.
+_OF_FRESH = frozenset({Kind.IMPORTED_AGAIN, Kind.MISSING_GLOBAL})
 _ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
 
 
@@ -162,11 +164,13 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Of one launch only the root cause is reported, for each start method that the Python versions give it."""
     given = list(outcomes)
     first: dict[tuple[Site, str | None, bool], int] = {}
+    first_of_forks: dict[tuple[Site, str | None, bool], int] = {}
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
         if rank is not None and outcome.within is not None:
             key = (outcome.within, outcome.condition, outcome.doubt is Doubt.MISSING)
-            first[key] = min(first.get(key, rank), rank)
+            for known in (first,) if outcome.kind in _OF_FRESH else (first, first_of_forks):
+                known[key] = min(known.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
     astray = {o.effect[-1].site for o in given if o.kind is Kind.THREAD_DEVICE and o.effect}
     given = _first_again(_first_guesses(given))
@@ -175,7 +179,8 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
         rank = _ROOT_RANK.get(outcome.kind)
         if rank is not None and outcome.within is not None:
             whens = product((outcome.condition, None), (outcome.doubt is Doubt.MISSING, False))
-            if rank > min(first.get((outcome.within, *when), rank) for when in whens):
+            roots = first_of_forks if outcome.kind in OF_INHERITING else first
+            if rank > min(roots.get((outcome.within, *when), rank) for when in whens):
                 continue
         if outcome.kind is Kind.INIT_BEFORE_DEVICE and outcome.within in groups:
             continue

@@ -147,9 +147,10 @@ class Runner:
     """Runs entries.
 
     ``entered`` are the functions that any of them reached; ``watched`` the statements looked at; ``shaped`` the
-    expressions whose values are. Of tests only ``chosen`` ones are run, where these are given. ``proves``: it is asked
-    what workers inherit, ``without_gpus`` on a machine that has none. ``maps``: processes are noted. ``kept`` holds
-    what entries gave in runs before; ``others`` run entries besides this process.
+    expressions whose values are. Of tests only ``chosen`` ones are run, where these are given, and of what has no
+    visible caller none that are ``skipped``. ``proves``: it is asked what workers inherit, ``without_gpus`` on a
+    machine that has none. ``maps``: processes are noted. ``kept`` holds what entries gave in runs before;
+    ``others`` run entries besides this process.
     """
 
     files: FileProgram
@@ -160,6 +161,7 @@ class Runner:
     listens: bool = False
     shaped: frozenset[Site] = frozenset()
     chosen: frozenset[Entry] | None = None
+    skipped: frozenset[Entry] = frozenset()
     proves: bool = False
     without_gpus: bool = False
     at_most: int | None = None
@@ -286,7 +288,8 @@ class Runner:
         """Of launchers that no entry reached: who may call them lies in the modules that lead there."""
         near = {name, *self.files.above(name)}
         places = [_outermost(places, near) for places in (self.entered, self.seen)]
-        return repr(("assumed", name, self.starts(name), places))
+        skipped = sorted(label for owner, label in self.skipped if owner == name)
+        return repr(("assumed", name, self.starts(name), places, skipped))
 
     def _is_reached(self, place: Place) -> bool:
         if place in self.entered:
@@ -477,7 +480,7 @@ class Runner:
     def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
         """Run a function that has no visible caller."""
         module = self.files.module(entry.module)
-        if module is None:
+        if module is None or (owner, entry.function.qualname) in self.skipped:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
         machine = self._machine(entry.module, in_test, assumed=True)
@@ -505,6 +508,8 @@ class Runner:
         """The same for objects of classes that define what the class of a method leaves open."""
         module = self.files.module(entry.module)
         if module is None or is_test_module(self.files.sources[entry.module].path):
+            return
+        if (owner, entry.function.qualname) in self.skipped:
             return
         for heir in heirs(self.files, self.callers, module, entry.function):
             machine = self._machine(heir.module.name, assumed=True)
