@@ -6,8 +6,9 @@ import pytest
 
 from cudalint.finding import Finding
 from cudalint.found import Report
-from cudalint.machine.assumptions import of_test
+from cudalint.machine.assumptions import Assumption, of_test
 from cudalint.project.analysis import Options, analyse
+from cudalint.project.judging import leave_nothing_open
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.text.source import SourceFile
 
@@ -397,6 +398,25 @@ def test_the_condition_is_in_the_words_of_the_program(name: str) -> None:
 def test_one_gpu_is_there_in_any_case() -> None:
     found = _findings("if torch.cuda.device_count() > 0:\n    torch.cuda.init()\nstart()\n")
     assert [(finding.code, finding.condition) for finding in found] == [("CUD101", None)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("is given", "is not given"),
+        ("is true", "is false"),
+        ("contains daemon", "does not contain daemon"),
+        ("is less than 2", "is at least 2"),
+        ("is gpu", "is not gpu"),
+    ],
+)
+def test_of_two_ways_one_of_which_is_taken_in_any_case_none_is_told(one: str, other: str) -> None:
+    """As of chai_lab, whose worker starts whether or not its process is a daemon."""
+    ways = [(Assumption("`x`", one),), (Assumption("`x`", other),)]
+
+    assert leave_nothing_open(ways)
+    assert not leave_nothing_open([ways[0], (Assumption("`y`", other),)])
+    assert not leave_nothing_open([ways[0], (*ways[1], Assumption("`y`", one))])
 
 
 def test_options_of_click_are_named_as_they_are_given() -> None:

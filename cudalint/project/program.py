@@ -472,6 +472,11 @@ class FileProgram:
         is_library = self.library.knows(first)
         return self.layout.absolute(importer, name, holds_script=self._holds_script, is_library=is_library)
 
+    def below_library(self, importer: str, library: str, name: str) -> str | None:
+        """The project's module that ``from library import name`` means, in a folder called as the library is."""
+        path = f"{library}.{name}"
+        return None if self.library.function(path) is not None else self.resolve(importer, path, 0)
+
     def _holds_script(self, folder: str) -> bool:
         """Whether a file of a folder says what it does as a program."""
         if folder not in self._scripts:
@@ -731,6 +736,9 @@ class FileProgram:
         for found in self.facts(name).imports:
             named = self._home_of_text if found.is_text else self.resolve
             home = named(name, found.module, found.level)
+            if home is None and not found.level and not found.is_text:
+                below = (self.below_library(name, found.module, n) for n in found.names)
+                yield from (_Import(h, found.at_once) for h in below if h in self.sources)
             if home is None or (found.is_text and home == name and ONE_OF_ALL not in found.names):
                 continue
             homes = [*self.parents(home), home]

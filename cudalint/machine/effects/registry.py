@@ -495,6 +495,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "compose.call": loaders.compose_call,
     "first-argument": loaders.apply_transform,
     "sampler.listed": samplers.listed,
+    "sampler.drawn": samplers.drawn,
     "group": ranks.init,
     "group.new": ranks.new_group,
     "group.rank": ranks.rank,

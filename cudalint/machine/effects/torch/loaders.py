@@ -202,11 +202,7 @@ def _pinning(machine: Machine, call: Call, state: State, effect: str) -> State |
 
 def _default_device(machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site) -> bool:
     """Shuffling needs a generator of the default device."""
-    shuffles = constant_bool(fields.get("<shuffle>"), False)
-    if shuffles is not True or "<sampler>" in fields or "<batch_sampler>" in fields:
-        return False
-    generator = fields.get("<generator>", NONE)
-    if generator != NONE:
+    if not samplers.draws_on_the_host(state, fields):
         return False
     where = state.process.default_where
     machine.emit(
