@@ -13,8 +13,8 @@ from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import Lib as LibraryName
 from cudalint.machine.values import NONE, Partial, Rank, Ref, Value, const, constant, only, unknown
+from cudalint.machine.values import Lib as LibraryName
 from cudalint.models.library import Spec
 
 _WORK, _PATH = "<work>", "<path>"
