@@ -213,7 +213,7 @@ DOES = frozenset(
         "server.register", "server.request", "server.routes", "server.fork", "server.run", "server.started",
         "answer.streamed",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
-        "remote", "remote.decorator", "remote.given", "remote.gpus", "remote.options", "remote.start",
+        "remote", "remote.decorator", "remote.given", "remote.gpus", "remote.options", "remote.run", "remote.start",
         "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.function", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",

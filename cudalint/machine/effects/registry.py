@@ -429,6 +429,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "remote.given": remote_tasks.given,
     "remote.gpus": remote_tasks.given_gpus,
     "remote.options": remote_tasks.options,
+    "remote.run": remote_tasks.run,
     "remote.start": remote_tasks.start,
     "isolated": isolated.isolating,
     "isolated.decorator": isolated.decorated,

@@ -287,7 +287,9 @@ class Attributes(Core):
                 if name == "__subclasses__":
                     return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
                 spec = None if base is None else self.library.function(f"{base}.{name}")
-                if spec is not None and "class.method" in (spec.get("does"), spec.get("kind")):
+                if spec is not None and (
+                    "class.method" in (spec.get("does"), spec.get("kind")) or spec.get("function") == "self"
+                ):
                     return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
                 if name in ("__name__", "__qualname__"):
                     return [(state, const(found.name if name == "__name__" else found.qualname))]

@@ -51,8 +51,13 @@ from cudalint.machine.values import (
 
 
 def pool(machine: Machine, call: Call) -> Results:
-    """``Pool(n, initializer, initargs)``: forks here, runs initializers here."""
+    """``Pool(n, initializer, initargs)``: forks here, runs initializers here.
+
+    ``kind = "remembers"``: of an object that has one, and what its model says of its arguments counts.
+    """
     state = call.state
+    if choices.idle(machine, call):
+        return [(state, unknown("pool", call.site))]
     if bootstrapping(machine, call, "Pool()") or daemon_child(machine, call, "Pool()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     library = library_of(call)
@@ -63,6 +68,7 @@ def pool(machine: Machine, call: Call) -> Results:
         launching.fix_by_fresh(machine, state, library, context, call.site)
     workers_ = call.get(call.text("workers", "processes"))
     fields: dict[str, Value] = {
+        **(_remembered(call) if call.text("kind") == "remembers" else {}),
         "<library>": const(library),
         "<context>": context or NONE,
         "<many>": const(count_of(workers_)),
@@ -82,6 +88,11 @@ def pool(machine: Machine, call: Call) -> Results:
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
+
+
+def _remembered(call: Call) -> dict[str, Value]:
+    """What an object that has a pool of its own was made of, by the names of its parameters."""
+    return {**call.kwargs, **{name: value for name in call.params if (value := call.get(name)) is not None}}
 
 
 def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Value], library: str) -> list[Ended]:
@@ -124,7 +135,7 @@ def pool_once(machine: Machine, call: Call) -> Results:
 
 def pool_map(machine: Machine, call: Call) -> Results:
     """``pool.map(f, xs)`` and its like: each item is one task."""
-    function = call.get(call.text("function", "func")) or call.get("fn") or ()
+    function = choices.argument(call, call.text("function", "func")) or call.get("fn") or ()
     state = call.state
     name = call.path.rpartition(".")[2]
     given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
