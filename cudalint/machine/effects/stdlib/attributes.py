@@ -11,7 +11,7 @@ from cudalint.machine import absent, exceptions, operators
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
-from cudalint.machine.heap import ANY_NAME, NAMESPACE, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import ANY_NAME, NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -188,6 +188,8 @@ def setattr_(machine: Machine, call: Call) -> Results:
             call.state.store(atom, replace(found, attributes={**made, ANY_NAME: TRUE}))
         elif isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == NAMESPACE:
             call.state.store(atom, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
+        elif isinstance(atom, Ref) and isinstance(found, Class):
+            call.state.store(atom, replace(found, told=found.told | {ANY_NAME}))
     return [(call.state, NONE)]
 
 
@@ -238,6 +240,10 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
             return False if bare else None
         case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
+        case Class(meta=()) if not name.startswith("__"):
+            # What set one on a class has run, unless nobody saw under which name.
+            is_seen = not any(isinstance(e, Class) and ANY_NAME in e.told for e in machine.mro(ref, state))
+            return absent.class_gives(machine.mro(ref, state), name, machine.library, state, True) if is_seen else None
         case Instance(attributes=attributes, cls=cls):
             deleted = absent.is_deleted(attributes, name)
             given = absent.class_gives(machine.mro(cls, state), name, machine.library, state, deleted)
