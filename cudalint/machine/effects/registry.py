@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
-from cudalint.machine.effects.command_line import commands, configs, options
+from cudalint.machine.effects.command_line import commands, configs, options, typed_options
 from cudalint.machine.effects.concurrency import (
     channels,
     endings,
@@ -219,6 +219,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "argparse.commands": options.commands,
     "argparse.defaults": options.set_defaults,
     "argparse.parse": options.parse_args,
+    "options.parser": typed_options.parser,
+    "options.parsed": typed_options.parsed,
     "config.create": configs.create,
     "config.structured": configs.structured,
     "config.item": configs.item,
@@ -262,6 +264,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
     "dataclass.fields": records.fields,
+    "is-dataclass": records.is_record,
     "dataclass.replace": records.changed,
     "namespace": records.namespace,
     "namedtuple": records.named_tuple,
@@ -283,6 +286,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "log.attach": logs.attach,
     "log.configure": logs.configure,
     "log.record": logs.record,
+    "log.adapter": logs.adapter,
+    "log.adapted": logs.adapted,
     "log.settings": log_settings.configure,
     "log.format": logs.formats,
     "log.enabled": logs.enabled,

@@ -265,7 +265,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     kinds: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
-        words = _words(machine, call)
+        words = words_of(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
         if call.frame.tries and _are_refused(found.fields, words):
             return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
@@ -343,7 +343,7 @@ def _said_by_command(parser: LibraryObject, words: Iterable[str]) -> dict[str, V
     return {}
 
 
-def _words(machine: Machine, call: Call) -> list[str] | None:
+def words_of(machine: Machine, call: Call) -> list[str] | None:
     """The words of a command line that the program makes up by itself, where all are known."""
     items = machine.exact_items(call.get("args") or (), call.state)
     words = None if items is None else [constant(item) for item in items]

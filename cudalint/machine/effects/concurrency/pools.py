@@ -11,7 +11,7 @@ from cudalint.machine.effects.concurrency.threads import each_in_thread, initial
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import NOTHING_LEFT, Closure, Dict, LibraryObject, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
@@ -34,6 +34,7 @@ from cudalint.machine.values import (
     FALSE,
     NONE,
     TRUE,
+    Atom,
     Bound,
     Const,
     Partial,
@@ -78,6 +79,7 @@ def pool(machine: Machine, call: Call) -> Results:
         "<initargs>": call.get("initargs") or NONE,
         "<snapshot>": (Snapshot(state.clone()),),
         "<count>": workers_ or NONE,
+        "<daemon>": const(not _makes_others(machine, context, state)),
     }
     ref = state.new(("pool", call.site), LibraryObject(call.text("type", "multiprocessing.Pool"), fields, call.site))
     if fields["<initializer>"] != NONE:
@@ -95,6 +97,20 @@ def _remembered(call: Call) -> dict[str, Value]:
     return {**call.kwargs, **{name: value for name in call.params if (value := call.get(name)) is not None}}
 
 
+def _makes_others(machine: Machine, context: Value | None, state: State) -> bool:
+    """Whether a context makes processes of a class of the program that are no daemons when they are told to be."""
+    kind = _process_class(machine, context or (), state)
+    order = machine.mro(kind, state) if isinstance(kind, Ref) else ()
+    scopes = (state.get(entry.scope) for entry in order if isinstance(entry, Class))
+    return any(isinstance(scope, Scope) and "daemon" in scope.variables for scope in scopes)
+
+
+def _process_class(machine: Machine, owner: Value, state: State) -> Atom | None:
+    """What a class of the program, of a context or of a pool, has for making processes."""
+    found = state.get(atom) if isinstance(atom := only(owner), Ref) else None
+    return machine.user_method(found, "Process", state) if isinstance(found, Instance) else None
+
+
 def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Value], library: str) -> list[Ended]:
     ended: list[Ended] = []
     chain = machine.chain(state, call.site, "starts the workers")
@@ -107,7 +123,7 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
             chain=chain,
             many=fields["<many>"] == TRUE,
             reused=False,
-            daemon=True,
+            daemon=fields["<daemon>"] == TRUE,
             failures={"initializer": "hang", "unpickle": "crash", "body": "hang", **failures(call)},
             library=library,
             initializer=first,
@@ -313,7 +329,7 @@ def _pool_run(
         chain=chain,
         many=several and not single and not _single_task(call, machine, state),
         reused=reused,
-        daemon=family == "pool" or (call.flag("daemon") and obj.fields.get("<daemon>") != FALSE),
+        daemon=(family == "pool" or call.flag("daemon")) and obj.fields.get("<daemon>") != FALSE,
         failures={
             "body": "crash",
             "unpickle": "hang" if family == "pool" else "crash",
@@ -497,9 +513,18 @@ def subclassed(machine: Machine, call: Call) -> Results:
         return [(call.state, NONE)]
     results: Results = []
     for state, made in machine.library_call(replace(call, path=base, spec=spec, receiver=None)):
+        if call.receiver is not None and _process_class(machine, (call.receiver,), state) is not None:
+            # What it makes of them is its own affair: mostly processes that may have children.
+            _told_apart(made, state)
         keep_self(replace(call, state=state), made)
         results.append((state, NONE))
     return results
+
+
+def _told_apart(made: Value, state: State) -> None:
+    found = state.get(atom) if isinstance(atom := only(made), Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, LibraryObject):
+        state.store(atom, replace(found, fields={**found.fields, "<daemon>": FALSE}))
 
 
 def executor(machine: Machine, call: Call) -> Results:

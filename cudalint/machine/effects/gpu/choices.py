@@ -41,6 +41,9 @@ def apart(machine: Machine, call: Call) -> list[Call]:
     laid over it is not known whether it is ever used.
     """
     name = call.text("device") or ("device" if call.text("does") in _BY_DEVICE else "")
+    if call.text("does") == "device" and call.get("index") and call.state.process.rank is not None:
+        # Among ranks it matters which number it is.
+        name = "index"
     value = call.get(name) if name else None
     if value is None or len(value) < 2 or questions.identity(value) is None:
         return [call]

@@ -207,6 +207,8 @@ def setattr_(machine: Machine, call: Call) -> Results:
             call.state.store(atom, replace(found, attributes={**made, ANY_NAME: TRUE}))
         elif isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == NAMESPACE:
             call.state.store(atom, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
+        elif isinstance(atom, Ref) and isinstance(found, Class):
+            call.state.store(atom, replace(found, told=found.told | {ANY_NAME}))
     return [(call.state, NONE)]
 
 
@@ -252,6 +254,18 @@ def _own_class(path: str) -> type | None:
 _HOMES: dict[str, object] = {"builtins": builtins, "collections": collections}
 
 
+def _class_has(machine: Machine, ref: Ref, cls: Class, name: str, state: State) -> bool | None:
+    """Whether a class has an attribute: what set one on it has run, unless nobody saw under which name."""
+    if hasattr(type, name):
+        return True
+    order = machine.mro(ref, state)
+    own = [entry for entry in order if isinstance(entry, Class)]
+    if any(ANY_NAME in entry.told for entry in own):
+        return None
+    given = absent.class_gives(order, name, machine.library, state, deleted=True)
+    return None if given is False and (cls.members or any(entry.meta for entry in own)) else given
+
+
 def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | None:
     found = state.get(ref)
     match found:
@@ -272,10 +286,7 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
         case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
         case Class():
-            order = machine.mro(ref, state)
-            has_meta = any(isinstance(entry, Class) and entry.meta for entry in order)
-            given = True if hasattr(type, name) else absent.class_gives(order, name, machine.library, state)
-            return None if given is False and (has_meta or found.members) else given
+            return _class_has(machine, ref, found, name, state)
         case Instance(attributes=attributes, cls=cls):
             deleted = absent.is_deleted(attributes, name)
             given = absent.class_gives(machine.mro(cls, state), name, machine.library, state, deleted)
