@@ -24,6 +24,12 @@ from cudalint.machine.values import NONE, Atom, Bound, Lib, Partial, Ref, Task, 
 _NO_MEMBER = Raised(None, ("ValueError",))
 # A record whose fields are variables of the environment.
 _SETTINGS = "pydantic_settings.BaseSettings"
+# A record that makes of texts what its fields are, and the words that are truths for it.
+_CONVERTING = ("pydantic.BaseModel", _SETTINGS)
+_TRUTHS = {
+    **dict.fromkeys(("1", "on", "t", "true", "y", "yes"), True),
+    **dict.fromkeys(("0", "off", "f", "false", "n", "no"), False),
+}
 # What runs behind an ``__init__`` that was made of the fields, and what it is given besides.
 _BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__", 0))
 _METACLASS = "metaclass"
@@ -390,6 +396,9 @@ class Classes(Core):
         if fields:
             attributes = _record_attributes(fields, given)
             attributes.update(self._from_environment(ref, fields, given, state))
+            libraries = [entry for entry in self.mro(ref, state) if isinstance(entry, str)]
+            if any(self.library.is_a(entry, kind) for entry in libraries for kind in _CONVERTING):
+                attributes.update(_converted(fields, attributes))
         origin = self.chain(state, site, f"makes a {cls.name}")
         order = self.mro(ref, state)
         if exceptions.is_below(order) and not given.is_open and exceptions.ARGS not in attributes:
@@ -610,6 +619,20 @@ def _record_attributes(fields: list[tuple[str, Value | None]], given: Given) -> 
         value = given.args[i] if i < len(given.args) else given.kwargs.get(name)
         result[name] = value or default or unknown("field", given.site, name)
     return result
+
+
+def _converted(fields: list[tuple[str, Value | None]], given: dict[str, Value]) -> dict[str, Value]:
+    """What a record makes of texts that it is given for fields that are truths or numbers, as their defaults are."""
+    made: dict[str, Value] = {}
+    for name, default in fields:
+        kind, text = type(constant(default or ())), constant(given.get(name, ()))
+        if not isinstance(text, str):
+            continue
+        if kind is bool and text.lower() in _TRUTHS:
+            made[name] = const(_TRUTHS[text.lower()])
+        elif kind is int and text.lstrip("-").isdecimal():
+            made[name] = const(int(text))
+    return made
 
 
 def _assigned(body: tuple[ir.Stmt, ...]) -> list[str]:

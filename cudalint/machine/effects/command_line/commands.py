@@ -334,6 +334,8 @@ def run_group(machine: Machine, call: Call) -> Results:
         states = [s for s, _ in machine.call_value(own, [], asked, call.state, call.frame, call.site)]
     for other in (f for f in commands if named and f is not named[0]):
         _leave(machine, other, call.state)
+    returns = call.kwargs.get("standalone_mode") == FALSE
+    returned: Results = []
     for function in named[:1] or commands:
         for state in states:
             alone = state.clone()
@@ -341,9 +343,12 @@ def run_group(machine: Machine, call: Call) -> Results:
                 _say_words(alone, said[at + 1 :] if named else said)
             asked = flags.of_function(machine, function, alone, said)
             ended = machine.call_value(function, [], asked, alone, call.frame, call.site)
-            machine.end([s for s, _ in ended])
+            if returns:
+                returned.extend(ended)
+            else:
+                machine.end([s for s, _ in ended])
     # click ends the process after the command.
-    return [] if commands else [(s, NONE) for s in states]
+    return returned if commands else [(s, NONE) for s in states]
 
 
 def _say_words(state: State, words: list[str]) -> None:

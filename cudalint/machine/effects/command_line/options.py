@@ -37,6 +37,8 @@ from cudalint.machine.values import (
 # Before the name of an option: how it is spelled, and what makes it of a word.
 _SPELLED, _TYPE = "<spelled> ", "<type> "
 _PARSER = "argparse.ArgumentParser"
+# What the local rank is if no launcher says it.
+_OF_RANK = "<default of the local rank>"
 # Of the parser of a command: which parser has it, and its name; of a parser with commands: the option that names one.
 _OF, _NAME, _NAMES = "<of>", "<name>", "<names>"
 _FILE_TYPE = "argparse.FileType"
@@ -150,6 +152,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
         if name == "local_rank" and not is_started_by_program(call.state.process):
             # The launcher hands it to each rank, whatever its default.
             value = (Rank("local"),)
+            found = replace(found, fields={**found.fields, _OF_RANK: default or NONE})
             call.state.process = replace(call.state.process, local_rank_at_hand=True)
         elif _is_file(machine, call.kwargs.get("type", NONE)):
             value = unknown("file", call.site)
@@ -273,6 +276,9 @@ def parse_args(machine: Machine, call: Call) -> Results:
         # Of the options that are not among the known ones none is given.
         told = words if known is None else []
         fields = {k[2:]: _parsed_as(v, told) for k, v in said.items() if k.startswith("--")}
+        if words is not None and _OF_RANK in found.fields:
+            # No launcher hands it over where the program writes down all words.
+            fields["local_rank"] = found.fields[_OF_RANK]
         fields |= _given_among(machine, call, found.fields) if known is None else known
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
         fields |= {} if declared.UNDECLARED in found.fields else {WHOLE: TRUE}
