@@ -32,6 +32,76 @@ def start():
 """
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
+    "a flag of click, which is off by default": (
+        "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n"
+        "    if gpu:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
+        "if `--gpu` is given",
+    ),
+    "a flag of click, which is on by default": (
+        "import click\n\n\n@click.command()\n@click.option('--cuda/--no-cuda', default=True)\ndef main(cuda):\n"
+        "    if cuda:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
+        "if `--no-cuda` is not given",
+    ),
+    "a flag of a function that fire calls": (
+        "import fire\n\n\ndef main(use_gpu=False):\n    if use_gpu:\n        torch.cuda.init()\n    start()\n\n\n"
+        "fire.Fire(main)\n",
+        "if `--use-gpu` is given",
+    ),
+    "a flag of a function that typer calls": (
+        "import typer\n\n\ndef main(gpu: bool = typer.Option(False)):\n    if gpu:\n        torch.cuda.init()\n"
+        "    start()\n\n\ntyper.run(main)\n",
+        "if `--gpu` is given",
+    ),
+    "a flag of a command of typer": (
+        "import typer\n\napp = typer.Typer()\n\n\n@app.command()\ndef main(gpu: bool = False):\n    if gpu:\n"
+        "        torch.cuda.init()\n    start()\n\n\napp()\n",
+        "if `--gpu` is given",
+    ),
+    "a configuration that is spread into a call": (
+        "from omegaconf import OmegaConf\n\n\ndef build(device='cpu', **others):\n    torch.zeros(1, device=device)\n"
+        "\n\nbuild(**OmegaConf.create({'device': 'cuda', 'n': 1}))\nstart()\n",
+        None,
+    ),
+    "a flag of a parser of the program's own": (
+        "class Own(argparse.ArgumentParser):\n    pass\n\n\nown = Own()\n"
+        "own.add_argument('--no-cuda', action='store_true')\nif not own.parse_args().no_cuda:\n    torch.cuda.init()\n"
+        "start()\n",
+        "if `--no-cuda` is not given",
+    ),
+    "what a namespace may have that nobody knows": (
+        "given = argparse.Namespace(**dict(os.environ))\nif given.cuda:\n    torch.cuda.init()\nstart()\n",
+        "if `given.cuda` is true",
+    ),
+    "files that may not be there": (
+        "found = [name for name in os.listdir('.') if name.endswith('.pt')]\nif found:\n    torch.cuda.init()\n"
+        "start()\n",
+        "if `found` is true",
+    ),
+    "a table that is filled for some names": (
+        "table = {}\nfor name in os.listdir('.'):\n    table[name] = 1\nif not table:\n    sys.exit()\n"
+        "torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "one of two things, of which nobody knows which": (
+        "def modes():\n    said = yield 'gpu'\n    yield ''\n    print(said)\n\n\nmode = list(modes())[0]\nif mode:\n"
+        "    torch.cuda.init()\nstart()\n",
+        "if `mode` is true",
+    ),
+    "a release by its first numbers": (
+        "if tuple(map(int, torch.__version__.split('+')[0].split('.')[:2])) >= (2, 0):\n    torch.cuda.init()\n"
+        "start()\n",
+        None,
+    ),
+    "a release by its numbers, one by one": (
+        "major, minor = [int(part) for part in torch.__version__.split('.')[:2]]\nif major > 1 or minor > 8:\n"
+        "    torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "a release as torch compares it": ("if torch.__version__ >= '2.0':\n    torch.cuda.init()\nstart()\n", None),
+    "a release that nobody has yet": (
+        "if torch.__version__ >= '99.0':\n    torch.cuda.init()\nstart()\n",
+        "if `torch.__version__` is at least 99.0",
+    ),
     "a variable that is read where something waits for it not to be set": (
         "try:\n    os.environ['NEEDED']\nexcept KeyError:\n    torch.cuda.init()\nstart()\n",
         "if `NEEDED` is not set",

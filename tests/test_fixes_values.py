@@ -533,7 +533,7 @@ def test_what_belongs_to_its_process_is_told_where_it_is_kept(sent: str, said: s
 
 
         def work(x):
-            return torch.zeros(1, device="cuda")
+            return torch.zeros(len(vars(x)), device="cuda")
 
         """
     main = f"""\

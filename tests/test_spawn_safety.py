@@ -283,7 +283,7 @@ class Runner:
         {kept}
 
     def work(self, number):
-        print(torch.ones(self.size, device="cuda").sum().item(), number)
+        print(torch.ones(self.size, device="cuda").sum().item(), number, len(self.__dict__))
 
     def start(self):
         {start}

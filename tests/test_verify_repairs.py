@@ -117,6 +117,18 @@ def test_a_program_that_fails_by_itself_blames_no_repair(
     assert main(["--verify", "--fixes", "--paper", "--gpus", "2", "train.py", "--", "3"]) == 0
 
 
+def test_a_repair_for_more_gpus_than_there_are_is_not_called_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text(STATEMENT)
+    monkeypatch.chdir(tmp_path)
+    assert main(["--verify", "--fixes", "--paper", "--gpus", "1", "train.py"]) == 2
+    seen = capsys.readouterr()
+    assert "needs more GPUs: crash (exit 1)" in seen.out
+    assert "invalid device ordinal" in seen.out
+    assert seen.err.splitlines()[-1].endswith("asks for a GPU that is not there: a machine with more of them can tell")
+
+
 def test_what_both_print_first_stands_in_one_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports, layout
+from cudalint.fixes import imports, layout, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
 from cudalint.fixes.view import View
@@ -20,6 +20,13 @@ _ADVICE = (
     ("airflow", "ask for the GPU and load the model in the task, or set `execute_tasks_new_python_interpreter`"),
     ("datasets", 'leave `num_proc` out, or call `multiprocess.set_start_method("spawn")` under the main guard'),
 )
+# What keeps a library's work in this process: a keyword, its value, and what is then done.
+_WITHOUT_PROCESSES = {
+    "spacy": ("n_process", "1", "let this process go through the texts, in batches on the GPU"),
+    "keras": ("use_multiprocessing", "False", "let threads of this process read the batches"),
+}
+_ONE_PROCESS = "what ran in several processes then runs in one"
+_LATER = "what asks the GPU then comes after the work of the workers, and what it shows, too"
 _OTHERWISE = "keep CUDA out of this process until its workers are forked, and load models in the workers"
 
 
@@ -141,6 +148,71 @@ def _is_connected(view: View, name: cst.Name) -> bool:
     if isinstance(around, cst.Attribute) and around.attr is name:
         around = view.parent(around)
     return isinstance(around, cst.Attribute) and around.attr.value == "connect"
+
+
+def in_this_process(case: Case) -> Iterator[Proposal]:
+    """spaCy's pipe and Keras' datasets without processes of their own, which compute on no GPU of their parent's."""
+    found = next((way for word, way in _WITHOUT_PROCESSES.items() if word in case.outcome.launcher.lower()), None)
+    view = case.view(case.outcome.anchor.module)
+    if found is None or view is None:
+        return
+    keyword, value, message = found
+    for call in view.calls():
+        argument = view.keyword(call, keyword)
+        if argument is not None and view.source(argument.value) != value:
+            yield Proposal(message, in_file(view, view.with_keyword(call, keyword, value)), doubt=_ONE_PROCESS)
+
+
+def launch_first(case: Case) -> Iterator[Proposal]:
+    """What asks the GPU above a launch that forks, with what depends on it, below the launch."""
+    found = case.at(case.outcome.anchor)
+    launch = None if found is None else found[0].statement(found[1])
+    if found is None or launch is None:
+        return
+    view = found[0]
+    above = [s for s in view.siblings(launch) if view.start(s) < view.start(launch)]
+    seen = [at for hop in case.outcome.cause if (at := case.at(hop.site)) is not None]
+    asked = {node for where, node in seen if where is view}
+    first = next((s for s in above if any(node in asked for node in view.inside(s))), None)
+    moved = None if first is None else _depending(view, first, above[above.index(first) + 1 :], launch)
+    if moved:
+        below = view.lines_after(launch, ())
+        rows = list(_rows(view, moved))
+        text = "".join(view.text[start:end] for start, end in rows)
+        gone = [layout.closed_up(view, Change(start, end, "")) for start, end in rows]
+        changes = [Change(below.start, below.end, below.content + text), *gone]
+        yield Proposal("launch first, and ask the GPU afterwards", in_file(view, changes), doubt=_LATER)
+
+
+def _rows(view: View, statements: list[cst.BaseStatement]) -> Iterator[tuple[int, int]]:
+    """The rows of statements, those of neighbours together."""
+    start = end = -1
+    for statement in statements:
+        first, after = view.row_start(view.row(statement)), view.row_start(view.last_row(statement) + 1)
+        if first != end and end >= 0:
+            yield start, end
+        start, end = (start if first == end else first), after
+    yield start, end
+
+
+def _depending(
+    view: View, first: cst.CSTNode, others: list[cst.CSTNode], launch: cst.CSTNode
+) -> list[cst.BaseStatement]:
+    """A statement and those after it that use what it binds; none where the launch or a function does so, too."""
+    moved: list[cst.BaseStatement] = []
+    bound: set[str] = set()
+    for statement in (first, *others):
+        if statement is not first and not names.read(view, statement) & bound:
+            continue
+        if not isinstance(statement, cst.SimpleStatementLine) or not layout.has_own_rows(view, statement):
+            return []
+        moved.append(statement)
+        scope = names.scope_of(view, statement)
+        bound |= {name for name, node in names.bindings(view, scope) if node in view.inside(statement)}
+    around = list(view.around(launch))
+    functions = (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef | cst.Lambda) and n not in around)
+    is_needed = names.read(view, launch) & bound or any(names.read(view, function) & bound for function in functions)
+    return [] if is_needed else moved
 
 
 def after_the_fork(case: Case) -> Iterator[Proposal]:

@@ -139,10 +139,10 @@ def lifted(view: View, function: cst.FunctionDef, target: cst.CSTNode, inside: S
     if len(view.siblings(function)) == 1:
         gone = Change(start, end, f"{view.indentation(function)}pass{view.newline}")
     rest = [change for change in inside if change not in own]
-    return [Change(at, at, text + view.newline * 3), *rest, _closed_up(view, gone)]
+    return [Change(at, at, text + view.newline * 3), *rest, closed_up(view, gone)]
 
 
-def _closed_up(view: View, gone: Change) -> Change:
+def closed_up(view: View, gone: Change) -> Change:
     """A removal that does not leave the blank rows of both sides behind."""
     if gone.content or gone.end >= len(view.text):
         return gone

@@ -40,6 +40,8 @@ _CALLED_AT_PLACE = frozenset(
 )  # fmt: skip
 # What the parent did that no worker is seen to look at is told after what the worker does otherwise.
 _TOLD_LAST = frozenset({Why.CALLS, Why.IMPORTS, Why.SETS, Why.STORES})
+# Where there are more reasons than anybody reads, those that only take turns are left out before any other.
+_OF_ORDER = frozenset({Why.MIXED, Why.ARRIVES, Why.FAILS, Why.FEWER, Why.HOW_FAR, Why.WAITS})
 # Nobody reads more reasons for one repair.
 MOST_DOUBTS = 6
 # So many steps an entry makes at most to show what else stands against a repair that is not safe anyhow.
@@ -151,10 +153,10 @@ def _unlike(after: Basis, found: tuple[Inheritance, ...], case: Case, adds_rows:
 
 def _doubted(found: tuple[Inheritance, ...], case: Case, adds_rows: bool) -> Iterator[str]:
     """The doubts of proofs in words, those about what the worker does before all others."""
-    doubts = (doubt for proof in found for doubt in proof.doubts)
-    for doubt in sorted(doubts, key=lambda doubt: doubt.why in _TOLD_LAST):
-        if doubt.why is not Why.ROWS or adds_rows:
-            yield _in_words(doubt, case)
+    all_of = dict.fromkeys(d for proof in found for d in proof.doubts if d.why is not Why.ROWS or adds_rows)
+    last = _OF_ORDER if len(all_of) > MOST_DOUBTS else _TOLD_LAST
+    for doubt in sorted(all_of, key=lambda doubt: doubt.why in last):
+        yield _in_words(doubt, case)
 
 
 def _in_words(doubt: Doubt, case: Case) -> str:

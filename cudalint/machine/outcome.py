@@ -102,7 +102,8 @@ class Outcome:
     share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
     said, and ``choices`` that one of two things is so; ``outside``: those of the facts that do not depend on what its
     worker is given, where it has one; ``on_some_paths``: other paths do not make up for all of these. ``benign``: the
-    code shows that it is meant, or that nothing comes of it as it stands. ``unsaid``: it shows only because a bound
+    code shows that it is meant, or that nothing comes of it as it stands. ``number``: the GPU that is meant is one that
+    its process sees, under this number. ``unsaid``: it shows only because a bound
     ended the paths before it, or where one guess rests on another, and is not reported.
     """
 
@@ -131,6 +132,7 @@ class Outcome:
     outlived: bool = False
     chosen: bool = False
     benign: bool = False
+    number: int | None = None
 
     @property
     def reason(self) -> Doubt | None:

@@ -314,6 +314,12 @@ def _is_of_option(atom: Atom) -> bool:
     return False
 
 
+def if_not_given(value: Value) -> Value:
+    """Of an option that has a default, that."""
+    constants = tuple(atom for atom in value if isinstance(atom, Const))
+    return constants if constants and is_option(value) else value
+
+
 def if_unset(value: Value) -> Value:
     """Of a variable of the environment that has a default, that: the program says so, as it does of an option."""
     constants = tuple(atom for atom in value if isinstance(atom, Const))

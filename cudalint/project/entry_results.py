@@ -213,6 +213,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
         outcome.chosen,
         outcome.benign,
         outcome.on_some_paths,
+        outcome.number,
         [_assumption_row(found) for found in outcome.assumptions],
     ]
 
@@ -220,7 +221,7 @@ def _outcome_row(outcome: Outcome) -> list[Any]:
 def _outcome(row: list[Any]) -> Outcome:
     kind, anchor, how, certain, assumed, cause, launch, effect, caught, launcher, subject, detail = row[:12]
     condition, doubt, in_test, within, facts, choices, outside, *flags = row[12:-1]
-    unsaid, outlived, chosen, benign, on_some_paths = flags
+    unsaid, outlived, chosen, benign, on_some_paths, number = flags
     return Outcome(
         kind=_KINDS[kind],
         anchor=_site(anchor),
@@ -247,6 +248,7 @@ def _outcome(row: list[Any]) -> Outcome:
         chosen=chosen,
         benign=benign,
         on_some_paths=on_some_paths,
+        number=number,
         assumptions=tuple(map(_assumption, row[-1])),
     )
 

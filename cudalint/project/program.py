@@ -237,8 +237,14 @@ class FileProgram:
         return self.sources[name].path.startswith(f"{folder}/")
 
     def may_launch(self, module: str) -> bool:
-        """Whether something that a rule judges may start in the code of a module."""
-        return self.facts(module).may_launch
+        """Whether something that a rule judges may start in the code of a module, or of one that it imports.
+
+        A window's callback hands what was chosen to a module that starts the work.
+        """
+        beside = (module, *self.imports(module))
+        homes = dict.fromkeys((*beside, *(below for home in beside for below in self.imports(home))))
+        self.reads.asked.update(homes)
+        return any(self.facts(home).may_launch for home in homes)
 
     def settles(self, module: str, function: ir.Function) -> bool:
         """Whether a function of a module may start something or decide how it goes, itself or by what it names."""

@@ -69,7 +69,8 @@ if __name__ == "__main__":
 Or leave the variable alone, and name the GPU by its number: `device=f"cuda:{GPU}"`.
 
 ## Fix
-None is offered: whether the variable or the number is meant, only its author knows.
+Unsafe: name the GPU by its place among those that the process sees, where the variable lists it by the number that the
+program uses, so that both mean one GPU. Otherwise advice: whether the variable or the number is meant, only its author knows.
 
 ## When it stays silent
 - The variable names as many GPUs as the number needs (`"0,1"` and `cuda:1`), or what it names is not known.
@@ -97,5 +98,5 @@ RULE = Rule(
     severity=Severity.ERROR,
     summary="a GPU is named by a number that none of the visible ones has",
     outcomes={Kind.HIDDEN_GPU: "{subject} names {detail}"},
-    repair=RepairLevel.NEVER,
+    repair=RepairLevel.SOMETIMES,
 )

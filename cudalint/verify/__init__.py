@@ -205,6 +205,8 @@ def verify_repairs(
         return _nothing(err, f"nothing is known of a program: {_LOST}")
     if done.interrupted:
         return _nothing(err, "interrupted: what had been seen is shown")
+    if any(one.needs_more_gpus for one in compared):
+        return _nothing(err, "a program asks for a GPU that is not there: a machine with more of them can tell")
     if any(one.failed_by_itself for one in compared):
         return _nothing(err, "a program fails for reasons of its own, with and without its repairs")
     return CONFIRMED if attempts else _nothing(err, "there are no repairs: nothing was run")

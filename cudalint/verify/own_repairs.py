@@ -30,6 +30,10 @@ _SHOWN = 20
 _AT_PORTS = re.compile(rb"MASTER_PORT|tcp://|\.bind\(|[Ss]erver\(|\bport\s*=")
 # Nothing ends any more where all processes of a program wait for so many seconds.
 _REST = 20.0
+# A program asked for a GPU that is not there: on a machine with fewer than two nothing follows from that.
+_NO_SUCH_GPU = re.compile(
+    r"invalid device ordinal|No CUDA GPUs are available|no CUDA-capable device|cudaErrorInvalidDevice|cudaErrorNoDevice"
+)
 # What Python makes of modules, which does not fit their copies.
 _COMPILED = "__pycache__"
 
@@ -42,6 +46,7 @@ class Status(Enum):
     OUTPUT_DIFFERS = "output differs"
     AS_BEFORE = "works as before"
     FAILS_BY_ITSELF = "fails by itself"
+    NEEDS_MORE_GPUS = "needs more GPUs"
     BROKEN_OFF = "broken off"
 
 
@@ -95,6 +100,11 @@ class Comparison:
         return bool(self.attempts) and all(one.status is Status.FAILS_BY_ITSELF for one in self.attempts)
 
     @property
+    def needs_more_gpus(self) -> bool:
+        """Whether nothing was verified of its last repair, which asks for a GPU that is not there."""
+        return any(one.status is Status.NEEDS_MORE_GPUS for one in self.attempts[-1:])
+
+    @property
     def was_broken_off(self) -> bool:
         """Whether it was interrupted, so that runs are missing."""
         return not {"cancelled", "lost"}.isdisjoint(self._ends)
@@ -142,7 +152,7 @@ def _compared(program: Program, named: Sequence[Path], repairs: Iterable[Repair]
         if before.seen.end in ("cancelled", "lost") or any(one.status is Status.BROKEN_OFF for one in attempts):
             break
         after = _run(program, named, repair.changes, comparer)
-        attempts.append(_judged(repair, before, after))
+        attempts.append(_judged(repair, before, after, gpus=len(comparer.machine)))
     return Comparison(program, before, tuple(attempts))
 
 
@@ -230,11 +240,13 @@ def _entries(folder: Path, copies: Iterable[Path]) -> list[Path]:
         return [file for file in copies if file.parent == folder]
 
 
-def _judged(repair: Repair, before: Trial, after: Trial) -> Attempt:
+def _judged(repair: Repair, before: Trial, after: Trial, gpus: int) -> Attempt:
     if after.seen.end in ("cancelled", "lost"):
         return Attempt(repair, after, Status.BROKEN_OFF)
     if _fails_by_itself(before) and _fails_by_itself(after) and before.seen.said == after.seen.said:
         return Attempt(repair, after, Status.FAILS_BY_ITSELF)
+    if after.seen.outcome.fails and gpus < 2 and _NO_SUCH_GPU.search(after.seen.said):
+        return Attempt(repair, after, Status.NEEDS_MORE_GPUS)
     if after.seen.outcome.fails or after.unpredicted or _shown(after, repair):
         return Attempt(repair, after, Status.STILL_BROKEN)
     if before.seen.outcome.fails:

@@ -247,6 +247,14 @@ class Arrivals(Memories):
         if not self._in_rounds and not self._orders and self._is_unordered(atom, state):
             self._shows_arrival(site)
 
+    def _is_given_sets(
+        self, path: str, receiver: Atom | None, given: Iterable[Value], site: Site, state: State
+    ) -> None:
+        """What a library is given may have an order that shows; not so what it is only told to add to."""
+        if self.library.traits.has(path, "calls-when-ready"):
+            given = [value for value in given if not _adds_to_container(value, state)]
+        super()._is_given_sets(path, receiver, given, site, state)
+
     def spreads(self, value: Value, site: Site, state: State) -> None:
         """``*value``: its elements are taken in their order, and not what these hold."""
         outer, self._spreading = self._spreading, True
@@ -418,6 +426,14 @@ class Arrivals(Memories):
                     break
                 inner = found.parent
         return super().lookup(name, state, scope)
+
+
+def _adds_to_container(value: Value, state: State) -> bool:
+    """Whether a value is a method of a container, as ``results.append`` is."""
+    match only(value):
+        case Bound(function=Lib(), receiver=Ref() as held):
+            return isinstance(state.get(held), Sequence | Dict)
+    return False
 
 
 def only_atoms(values: Iterable[Value]) -> Iterator[Atom]:

@@ -26,6 +26,8 @@ from cudalint.machine.values import Atom, Bound, Lib, Rank, Ref, Unknown, Value,
 from cudalint.models.library import ProcessEffect
 
 _CONSOLE = "console"
+# Which files there are.
+_FILES = "files"
 # Whichever item of something.
 _ANY = "any"
 # Whether there is something in it, or it was told.
@@ -105,11 +107,17 @@ class Besides(Settings):
                 if other.where == where:
                     self._meets(other.act, act, where, site)
         if process.siblings != 1 and self._is_started(state) and not done.by_one:
-            self._meets(act, act, where, site)
+            self._meets_siblings(done, site)
         for beside in process.beside:
             for other, _ in beside.later if beside.heard else beside.public:
                 if other.where == where:
                     self._meets(other.act, act, where, site)
+
+    def _meets_siblings(self, done: Public, site: Site) -> None:
+        """One worker of several does something: the others do the same, and what it did before."""
+        earlier = self._deeds[-1].public if self._deeds else ()
+        for act in {done.act, *(other.act for other in earlier if other.where == done.where and not other.by_one)}:
+            self._meets(act, done.act, done.where, site)
 
     def _is_booting(self, state: State) -> bool:
         watch = self._watch(state)
@@ -132,15 +140,26 @@ class Besides(Settings):
             return
         if self.starts_program(path):
             self._commands_beside(site, state)
+        self._lists_files(path, receiver, args, site, state)
         changes, act = self.library.traits.of(path, "changes-file"), self._act_on_file(path, args, kwargs)
         if act is None:
             return
         place = 0 if changes is None else changes.place or 0
         named = (receiver,) if receiver is not None else args[place] if place < len(args) else ()
+        if act is Act.SETS:
+            self._does(Act.ADDS, _FILES, site, state)
         if known(named):
             self._does(act, named, site, state)
         elif any(_is_shared_by_some(atom) for atom in named):
             self._does(act, site, site, state)
+
+    def _lists_files(self, path: str, receiver: Atom | None, args: list[Value], site: Site, state: State) -> None:
+        """Which files there are in a folder that no task has to itself depends on which tasks have written theirs."""
+        if not self.library.traits.has(path, "lists-files"):
+            return
+        folder = (receiver,) if receiver is not None else args[0] if args else ()
+        if known(folder) or any(map(_is_shared_by_some, folder)):
+            self._does(Act.READS, _FILES, site, state)
 
     def _act_on_file(self, path: str, args: list[Value], kwargs: dict[str, Value]) -> Act | None:
         """What a call does with a file that it is told of; None where it is told of none."""

@@ -234,6 +234,9 @@ class Calls(Iteration):
                 self._calls_unknown("", site, state)
         return super()._call_ref(ref, given)
 
+    def _is_of_file(self, receiver: Atom | None) -> bool:
+        return isinstance(receiver, Unknown) and self._is_file(receiver.sym)
+
     def library_call(self, call: Call) -> Results:
         """Do what the model of a function says, and note what that leaves behind."""
         path, site, state = self.library.canonical(call.path), call.site, call.state
@@ -249,7 +252,7 @@ class Calls(Iteration):
             self._changes_container(call)
         elif does.startswith("environ."):
             self._sets_environment(call, does)
-        elif path.startswith("?.") and path[2:] in self._functions:
+        elif path.startswith("?.") and path[2:] in self._functions and not self._is_of_file(call.receiver):
             self._calls_unknown("", site, state)
         else:
             effect = self.library.process_effect(path)

@@ -80,6 +80,7 @@ class Gathering(Arrivals):
     def _goes_round(self, state: State) -> None:
         self._earlier |= self._now
         self._now, self._own_files = set(), set()
+        self._has_learner = False
         self._there = state.clone()
 
     def _leaves_loop(self, arrived: Site | None, within: Frame | None) -> None:
@@ -99,6 +100,19 @@ class Gathering(Arrivals):
             self._speculated = set(before)
             super()._calls_when_ready(atom, call)
         self._forgets_rounds()
+
+    def _learns(self, address: Hashable, site: Site, state: State) -> None:
+        super()._learns(address, site, state)
+        if self._arrived is not None and self._is_older(address):
+            self._shows_arrival(site)
+
+    def _is_limited(self, state: State) -> bool:
+        return self._arrived is not None or super()._is_limited(state)
+
+    def _changes_weights(self, site: Site, state: State) -> None:
+        super()._changes_weights(site, state)
+        if self._arrived is not None:
+            self._shows_arrival(site)
 
     def _is_older(self, address: Hashable) -> bool:
         """Whether an object was there before this round began."""

@@ -80,7 +80,7 @@ class ProcessEffects(Reads):
     def _calls_unshown(self, sym: Hashable, site: Site, state: State) -> ProcessEffect | None:
         """A call of a value that the code does not show; what it leaves behind, where it is a method of such a name."""
         match sym:
-            case (_, ".", str(name)) if name not in self._functions:
+            case (base, ".", str(name)) if name not in self._functions or self._is_file(base):
                 effect = self.library.process_effect(f"?.{name}")
                 self._looks_at_files(f"?.{name}", state)
                 if effect is not None:
@@ -91,6 +91,13 @@ class ProcessEffects(Reads):
                 self._calls_unknown("", site, state)
                 self._is_unshown("", site, state)
         return None
+
+    def _is_file(self, sym: Hashable) -> bool:
+        """Whether a value is a file that a library opened: its methods are none of the program's."""
+        match sym:
+            case ("call", Site(), _, _, str(path), *_):
+                return self.library.traits.has(path, "opens-file")
+        return False
 
     def _calls_object(self, path: str, site: Site, state: State) -> None:
         self._calls_by_name(path, state)

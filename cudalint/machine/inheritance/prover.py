@@ -22,6 +22,9 @@ from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Value, const
 
 # Attributes that tensors have by themselves, and that can be set.
 _OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})
+# What is a parameter by itself, and what gives parameters or computes with them.
+_PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.", "torch.nn.UninitializedParameter")
+_OF_WEIGHTS = frozenset({"module.call", "module.tensor", "module.data"})
 # What may draw random numbers.
 _MAY_DRAW = ("~indifferent",)
 # What tells where the data of a tensor lies.
@@ -43,6 +46,8 @@ class Prover(Texts):
         self._lent: dict[Site, tuple[tuple[str, ...], int]] = {}
         # Whether something computes with gradients, of which no tensor that is computed travels.
         self._has_gradients = False
+        # The same, as long as all of it lies on the GPU, and what is made on the CPU is none of it.
+        self._has_gradients_on_gpu = False
         # Whether the program gives a tensor attributes of its own, which do not travel.
         self._has_tags = False
 
@@ -136,13 +141,41 @@ class Prover(Texts):
         """A call of a library, which may make what needs gradients."""
         path = self.library.canonical(call.path)
         needs = call.kwargs.get("requires_grad", const(False)) != const(False)
-        if needs or path.startswith("torch.nn.") or path.endswith(".requires_grad_"):
+        if needs or path.startswith(_PARAMETER) or path.endswith(".requires_grad_"):
             self._has_gradients = True
         self._asks_where(path, call.state)
-        return super().library_call(call)
+        results = super().library_call(call)
+        self._computes(call.text("does"), call, results)
+        return results
+
+    def _computes(self, does: str, call: Call, results: Results) -> None:
+        """What is computed with a module's weights needs gradients, on the GPU or on the CPU."""
+        made = [atom for after, value in results for atom in _tensors(value, after)]
+        if does in _OF_WEIGHTS and made and all(map(_is_on_gpu, made)):
+            self._has_gradients_on_gpu = True
+        elif does in _OF_WEIGHTS:
+            self._has_gradients = True
+        else:
+            receiver = () if call.receiver is None else (call.receiver,)
+            self._may_come_to_host([receiver, *call.args, *call.kwargs.values()], made, call.state)
+
+    def _may_come_to_host(self, given: Iterable[Value], made: Iterable[Tensor], state: State) -> None:
+        """What needs gradients on the GPU may become, or be copied into, a tensor on the CPU."""
+        if not self._has_gradients_on_gpu or self._has_gradients:
+            return
+        found = [atom for value in given for atom in _tensors(value, state)]
+        self._has_gradients = any(map(_is_on_gpu, found)) and not all(map(_is_on_gpu, (*found, *made)))
+
+    def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
+        """``owner[key] = value``: what is stored in a tensor on the CPU may come from the GPU."""
+        if self._has_gradients_on_gpu and any(map(_is_on_gpu, value)) and not all(map(_is_on_gpu, owner)):
+            self._has_gradients = True
+        return super().set_item(owner, key, value, state, frame, site)
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
         self._asks_where(path, given.state)
+        receiver = (atom.receiver,) if isinstance(atom, Bound) else ()
+        self._may_come_to_host([receiver, *given.args, *given.kwargs.values()], (), given.state)
         return super()._foreign(path, atom, given)
 
     def _asks_where(self, path: str, state: State) -> None:
@@ -161,8 +194,7 @@ class Prover(Texts):
 
     def _hands_tensors(self, watch: Watch) -> bool:
         parent = watch.launch.parent
-        given = (atom for value in watch.launch.given for atom in visited(value, parent))
-        return any(isinstance(atom, Tensor) and atom.framework == "torch" for atom in given)
+        return any(True for value in watch.launch.given for _ in _tensors(value, parent))
 
     def _hands_views(self, watch: Watch) -> bool:
         """Whether the worker is given an iterator or a view, which is seen as a list here and may not pickle."""
@@ -331,3 +363,11 @@ def _is_mutable(ref: Ref, state: State) -> bool:
 def combined(machines: Iterable[Machine]) -> tuple[Inheritance, ...]:
     """What provers have seen of all launches."""
     return tuple(found for machine in machines if isinstance(machine, Prover) for found in machine.proofs())
+
+
+def _tensors(value: Value, state: State) -> Iterator[Tensor]:
+    return (atom for atom in visited(value, state) if isinstance(atom, Tensor) and atom.framework == "torch")
+
+
+def _is_on_gpu(atom: Atom) -> bool:
+    return isinstance(atom, Tensor) and atom.device.is_gpu

@@ -16,15 +16,19 @@ from cudalint.machine.inheritance.draws import Draws
 from cudalint.machine.inheritance.ledger import Watch
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.interpreter import Setting
+from cudalint.machine.launch.crossing import reachable
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Bound, Lib, Ref, Unknown, Value
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
 from cudalint.models.library import ProcessEffect
 
 # Launchers that give tasks to whichever worker is free.
 _SHARE_OUT = frozenset({"pool", "executor", "joblib"})
 # By which arguments functions are told where to write.
 _STREAMS = ("file", "stream")
+# What makes what changes weights, and what says whether a module is evaluated.
+_OPTIMISERS = "torch.optim."
+_MODES = frozenset({"eval", "train"})
 # What these give, all workers have in common.
 _OF_ALL = "multiprocessing."
 
@@ -38,12 +42,20 @@ class Tasks(Draws):
         self._cached = 0
         # Whether what a function writes goes to a file or a text that it is given.
         self._apart = False
+        # Whether what learns was made by the task, or round, that runs, and whether some was made elsewhere.
+        self._has_learner = False
+        self._has_outer_learner = False
+        # The modules that are evaluated, those that learn when they are called, and how deep in calls of the former.
+        self._evaluated: set[Hashable] = set()
+        self._learning: set[Hashable] = set()
+        self._evaluates = 0
 
     def begins_task(self, state: State, is_first: bool) -> None:
         """A worker begins a task: what an earlier one seeded, another worker may have lacked."""
         watch = self._shared_out(state)
         if watch is None:
             return
+        self._has_learner = False
         state.process = replace(state.process, seeded=frozenset())
         if not is_first:
             watch.before_later.append(state.clone())
@@ -72,11 +84,59 @@ class Tasks(Draws):
         if call.text("does") == "pid" and self._watches and self._shared_out(call.state) is not None:
             self._is_called(f"{shown(self.library.canonical(call.path))}()", call.site, call.state)
         outer, self._apart = self._apart, _goes_elsewhere(call.kwargs, call.state)
+        is_evaluated = self._calls_module(call)
+        self._evaluates += is_evaluated
         results = super().library_call(call)
+        self._evaluates -= is_evaluated
         self._apart = outer
+        if self.library.traits.has(call.path, "learns-when-called"):
+            self._learning.update(atom.address for _, value in results for atom in value if isinstance(atom, Ref))
         return results
 
+    def _calls_module(self, call: Call) -> bool:
+        """Note what a module keeps of what it is called with; whether it is one that is evaluated."""
+        name, receiver = call.path.rpartition(".")[2], call.receiver
+        if name in _MODES and isinstance(receiver, Ref):
+            is_training = name == "train" and (not call.args or constant(call.args[0]) is not False)
+            (self._evaluated.discard if is_training else self._evaluated.add)(receiver.address)
+        if call.text("does") != "module.call" or not isinstance(receiver, Ref):
+            return False
+        if receiver.address in self._evaluated:
+            return True
+        for inner in (receiver, *reachable((receiver,), call.state)) if self._learning and not self._evaluates else ():
+            if inner.address in self._learning:
+                self._learns(inner.address, call.site, call.state)
+        return False
+
+    def _learns(self, address: Hashable, site: Site, state: State) -> None:
+        """A module keeps something of what it was called with."""
+        self._is_kept(address, site, state)
+
+    def _optimises(self, path: str, site: Site, state: State) -> None:
+        """Weights are changed, by what the task that runs has made for those of its own, or by something else."""
+        if path.startswith(_OPTIMISERS) and path.rpartition(".")[2][:1].isupper():
+            self._has_learner = self._is_limited(state)
+            self._has_outer_learner = self._has_outer_learner or not self._has_learner
+        elif self.library.traits.has(path, "learns") and (self._has_outer_learner or not self._has_learner):
+            self._changes_weights(site, state)
+
+    def _is_limited(self, state: State) -> bool:
+        """Whether what is made now is made by a task that shares its process with others."""
+        return bool(self._watches) and self._shared_out(state) is not None
+
+    def _changes_weights(self, site: Site, state: State) -> None:
+        watch = self._shared_out(state) if self._watches else None
+        if watch is not None:
+            watch.doubts.setdefault(Doubt(Why.KEPT, "", site))
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(_, ".", str(name))):
+                self._optimises(f"?.{name}", given.site, given.state)
+        return super()._call_atom(atom, given)
+
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
+        self._optimises(path, given.site, given.state)
         outer, self._apart = self._apart, _goes_elsewhere(given.kwargs, given.state)
         results = super()._foreign(path, atom, given)
         self._apart = outer

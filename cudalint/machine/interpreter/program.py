@@ -70,7 +70,7 @@ class Program(Protocol):
         """Whether a magic of a notebook runs a module in the kernel, whose main module then holds what that defines."""
 
     def may_launch(self, module: str) -> bool:
-        """Whether something that a rule judges may start in the code of a module."""
+        """Whether something that a rule judges may start in the code of a module, or of one that it imports."""
 
     def settles(self, module: str, function: ir.Function) -> bool:
         """Whether a function of a module may start something or decide how it goes, itself or by what it names."""

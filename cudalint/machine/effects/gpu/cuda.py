@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from cudalint.machine import questions
@@ -101,33 +101,43 @@ def _honoured(process: Process) -> Value:
     return (process.environ(VISIBLE) or ()) if process.driver is None else process.seen
 
 
-def _visible_count(process: Process) -> int | None:
-    """How many GPUs the program lets its driver see; None where that is not known. What names none ends the list."""
+def _visible(process: Process) -> tuple[str, ...]:
+    """The GPUs that the program lets its driver see; none where that is not known. What names none ends the list."""
     names = constant(_honoured(process))
     if not isinstance(names, str):
-        return None
-    shown = takewhile(lambda name: name and not name.startswith("-"), map(str.strip, names.split(",")))
-    return sum(1 for _ in shown) or None
+        return ()
+    return tuple(takewhile(lambda name: name and not name.startswith("-"), map(str.strip, names.split(","))))
 
 
-def _hidden(state: State, index: Index) -> tuple[str, bool] | None:
-    """What a GPU is named by that this process does not see, and whether that is certain.
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """What a GPU is named by that a process does not see, whether that is certain, and what it sees it as."""
+
+    said: str
+    certain: bool
+    number: int | None
+
+
+def _hidden(state: State, index: Index) -> Hidden | None:
+    """The GPU that this process does not see under its number, if it does not.
 
     The visible GPUs are counted from 0, whatever the variable calls them.
     """
     process = state.process
     match index:
         case int():
-            count = _visible_count(process)
+            names = _visible(process)
+            count = len(names)
             # Where the program found more GPUs than that, it does not come here.
-            if count is None or index < count or questions.exceeds(state.facts, questions.DEVICES, count):
+            if not names or index < count or questions.exceeds(state.facts, questions.DEVICES, count):
                 return None
-            return f"GPU {index}, and CUDA_VISIBLE_DEVICES leaves {_numbers(count)}", True
+            number = names.index(str(index)) if str(index) in names else None
+            return Hidden(f"GPU {index}, and CUDA_VISIBLE_DEVICES leaves {_numbers(count)}", True, number)
         case Rank(kind="system"):
-            return _RENUMBERED, False
+            return Hidden(_RENUMBERED, False, None)
         case Rank(kind="local" | "global", derived=False) if only(_honoured(process)) == index:
             # The first of several ranks has the number 0, the others fail.
-            return _RENUMBERED, process.launch is not None and process.launch.many
+            return Hidden(_RENUMBERED, process.launch is not None and process.launch.many, 0)
     return None
 
 
@@ -136,10 +146,10 @@ def _numbers(count: int) -> str:
 
 
 def _note_hidden(
-    machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str, hidden: tuple[str, bool]
+    machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str, hidden: Hidden
 ) -> State | None:
     """A GPU by a number that no visible one has: refused as an invalid device ordinal."""
-    detail, certain = hidden
+    detail, certain = hidden.said, hidden.certain
     process, launch = state.process, state.process.launch
     outcome = outcome_of(
         machine,
@@ -154,6 +164,7 @@ def _note_hidden(
         detail=detail,
         launch=launch,
     )
+    outcome = replace(outcome, number=hidden.number)
     if not certain:
         machine.emit(replace(outcome, doubt=outcome.doubt and Doubt.NAMES))
         state.process = replace(process, misnumbered=True)
