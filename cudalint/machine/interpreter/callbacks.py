@@ -68,9 +68,10 @@ class Callbacks(Core):
                     _fill(given, state)
             for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
-                if found is None or found.function.is_generator:
+                if found is None or (found.function.is_generator and self.options.in_test):
+                    # pytest goes through a generator that is a fixture, and otherwise only its test does.
                     continue
-                if not is_called and not self.program.may_launch(found.module):
+                if not is_called and not self._may_matter(found):
                     continue
                 # What comes of it depends on what the process did before.
                 self.consulted = True
@@ -80,6 +81,18 @@ class Callbacks(Core):
                     self._calls_back(atom, found, state, frame, site, "hands over {}, which may be called later")
         if function is not None and not only_looks and state.process.driver is not None and not state.process.forked:
             self._comes_back_to(state, frame, site)
+
+    def _may_matter(self, closure: Closure) -> bool:
+        """Whether something that a rule judges may start in a function, or in one of another module that it names.
+
+        A test has few steps, which what it imports for the sake of its callbacks would take, and an import that hands
+        over one that matters is not shared.
+        """
+        module = closure.module
+        if self.program.may_launch(module):
+            return True
+        looks_on = not self.options.in_test and not self._importing
+        return looks_on and self.program.settles(module, closure.function)
 
     def _comes_back_to(self, state: State, frame: Frame, site: Site) -> None:
         """What was handed over before CUDA was used may be called by whatever nobody knows that is called after it.
@@ -246,7 +259,10 @@ class Callbacks(Core):
         record = self.record
         cut, spent, before = record.cut, record.spent, len(record.outcomes)
         inner = Frame(frame.scope, frame.module)
-        self._aside(MOST_CALLBACK_STEPS, lambda: self.call_value(function, [], {}, copy, inner, site))
+        # Who calls back a generator goes through what it gives.
+        self._aside(
+            MOST_CALLBACK_STEPS, lambda: self.drained(self.call_value(function, [], {}, copy, inner, site), inner)
+        )
         record.cut, record.spent = cut, spent
         found = [o for o in record.outcomes[before:] if o.kind in kinds and not o.unsaid]
         record.outcomes[before:] = found
