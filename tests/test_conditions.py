@@ -6,8 +6,9 @@ import pytest
 
 from cudalint.finding import Finding
 from cudalint.found import Report
-from cudalint.machine.assumptions import of_test
+from cudalint.machine.assumptions import Assumption, of_test
 from cudalint.project.analysis import Options, analyse
+from cudalint.project.judging import leave_nothing_open
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.text.source import SourceFile
 
@@ -31,6 +32,76 @@ def start():
 """
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
+    "a flag of click, which is off by default": (
+        "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n"
+        "    if gpu:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
+        "if `--gpu` is given",
+    ),
+    "a flag of click, which is on by default": (
+        "import click\n\n\n@click.command()\n@click.option('--cuda/--no-cuda', default=True)\ndef main(cuda):\n"
+        "    if cuda:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
+        "if `--no-cuda` is not given",
+    ),
+    "a flag of a function that fire calls": (
+        "import fire\n\n\ndef main(use_gpu=False):\n    if use_gpu:\n        torch.cuda.init()\n    start()\n\n\n"
+        "fire.Fire(main)\n",
+        "if `--use-gpu` is given",
+    ),
+    "a flag of a function that typer calls": (
+        "import typer\n\n\ndef main(gpu: bool = typer.Option(False)):\n    if gpu:\n        torch.cuda.init()\n"
+        "    start()\n\n\ntyper.run(main)\n",
+        "if `--gpu` is given",
+    ),
+    "a flag of a command of typer": (
+        "import typer\n\napp = typer.Typer()\n\n\n@app.command()\ndef main(gpu: bool = False):\n    if gpu:\n"
+        "        torch.cuda.init()\n    start()\n\n\napp()\n",
+        "if `--gpu` is given",
+    ),
+    "a configuration that is spread into a call": (
+        "from omegaconf import OmegaConf\n\n\ndef build(device='cpu', **others):\n    torch.zeros(1, device=device)\n"
+        "\n\nbuild(**OmegaConf.create({'device': 'cuda', 'n': 1}))\nstart()\n",
+        None,
+    ),
+    "a flag of a parser of the program's own": (
+        "class Own(argparse.ArgumentParser):\n    pass\n\n\nown = Own()\n"
+        "own.add_argument('--no-cuda', action='store_true')\nif not own.parse_args().no_cuda:\n    torch.cuda.init()\n"
+        "start()\n",
+        "if `--no-cuda` is not given",
+    ),
+    "what a namespace may have that nobody knows": (
+        "given = argparse.Namespace(**dict(os.environ))\nif given.cuda:\n    torch.cuda.init()\nstart()\n",
+        "if `given.cuda` is true",
+    ),
+    "files that may not be there": (
+        "found = [name for name in os.listdir('.') if name.endswith('.pt')]\nif found:\n    torch.cuda.init()\n"
+        "start()\n",
+        "if `found` is true",
+    ),
+    "a table that is filled for some names": (
+        "table = {}\nfor name in os.listdir('.'):\n    table[name] = 1\nif not table:\n    sys.exit()\n"
+        "torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "one of two things, of which nobody knows which": (
+        "def modes():\n    said = yield 'gpu'\n    yield ''\n    print(said)\n\n\nmode = list(modes())[0]\nif mode:\n"
+        "    torch.cuda.init()\nstart()\n",
+        "if `mode` is true",
+    ),
+    "a release by its first numbers": (
+        "if tuple(map(int, torch.__version__.split('+')[0].split('.')[:2])) >= (2, 0):\n    torch.cuda.init()\n"
+        "start()\n",
+        None,
+    ),
+    "a release by its numbers, one by one": (
+        "major, minor = [int(part) for part in torch.__version__.split('.')[:2]]\nif major > 1 or minor > 8:\n"
+        "    torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "a release as torch compares it": ("if torch.__version__ >= '2.0':\n    torch.cuda.init()\nstart()\n", None),
+    "a release that nobody has yet": (
+        "if torch.__version__ >= '99.0':\n    torch.cuda.init()\nstart()\n",
+        "if `torch.__version__` is at least 99.0",
+    ),
     "a variable that is read where something waits for it not to be set": (
         "try:\n    os.environ['NEEDED']\nexcept KeyError:\n    torch.cuda.init()\nstart()\n",
         "if `NEEDED` is not set",
@@ -327,6 +398,25 @@ def test_the_condition_is_in_the_words_of_the_program(name: str) -> None:
 def test_one_gpu_is_there_in_any_case() -> None:
     found = _findings("if torch.cuda.device_count() > 0:\n    torch.cuda.init()\nstart()\n")
     assert [(finding.code, finding.condition) for finding in found] == [("CUD101", None)]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("is given", "is not given"),
+        ("is true", "is false"),
+        ("contains daemon", "does not contain daemon"),
+        ("is less than 2", "is at least 2"),
+        ("is gpu", "is not gpu"),
+    ],
+)
+def test_of_two_ways_one_of_which_is_taken_in_any_case_none_is_told(one: str, other: str) -> None:
+    """As of chai_lab, whose worker starts whether or not its process is a daemon."""
+    ways = [(Assumption("`x`", one),), (Assumption("`x`", other),)]
+
+    assert leave_nothing_open(ways)
+    assert not leave_nothing_open([ways[0], (Assumption("`y`", other),)])
+    assert not leave_nothing_open([ways[0], (*ways[1], Assumption("`y`", one))])
 
 
 def test_options_of_click_are_named_as_they_are_given() -> None:

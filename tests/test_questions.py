@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from small_projects import findings
 
+from cudalint.machine.questions import Either, both
+
 HEAD = """\
 import argparse
 from multiprocessing import Pool
@@ -75,3 +77,16 @@ def test_paths_that_exclude_each_other_stay_apart(first: str, second: str) -> No
     apart, together = SECOND[second]
     assert _codes(FIRST[first], apart) == []
     assert _codes(FIRST[first], together) == ["CUD101"]
+
+
+def test_paths_that_differ_in_what_may_be_so_or_not_are_told_nothing() -> None:
+    given, first = ("flag", "--wandb"), ("is", "rank 0")
+    neither = Either((given, False), (first, False))
+
+    assert both(((given, True), (first, True)), ((neither, True),)) == []
+
+
+def test_paths_that_differ_in_two_things_are_told_that_one_of_them_is_so() -> None:
+    given, first = ("flag", "--wandb"), ("is", "rank 0")
+
+    assert both(((given, True),), ((first, False),)) == [(Either((given, True), (first, False)), True)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import libcst as cst
@@ -337,7 +337,9 @@ class Lowering:
 
     def _params(self, node: cst.Parameters) -> tuple[ir.Param, ...]:
         result: list[ir.Param] = []
-        for param in (*node.posonly_params, *node.params):
+        for param in node.posonly_params:
+            result.append(replace(self._param(param, ir.ParamKind.POSITIONAL), unnamed=True))
+        for param in node.params:
             result.append(self._param(param, ir.ParamKind.POSITIONAL))
         if isinstance(node.star_arg, cst.Param):
             result.append(self._param(node.star_arg, ir.ParamKind.VAR_POSITIONAL))

@@ -238,12 +238,16 @@ class ParamKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Param:
-    """One parameter; ``type`` is the last name of its annotation, empty where that is no name."""
+    """One parameter; ``type`` is the last name of its annotation, empty where that is no name.
+
+    ``unnamed``: it stands before a ``/``, and no caller gives it by its name.
+    """
 
     name: str
     kind: ParamKind
     default: Expr | None
     type: str = ""
+    unnamed: bool = False
 
 
 class Source(Protocol):

@@ -106,7 +106,19 @@ def _of_mapping(pattern: cst.MatchMapping, subject: ir.Expr, lowers: Lowers) -> 
         key, again = lowers.expression(element.key), lowers.expression(element.key)
         found.tests.append(ir.Compare(lowers.mark(element), key, "in", subject))
         found.add(asked(element.pattern, ir.Sub(lowers.mark(element), subject, again), lowers))
+    if pattern.rest is not None:
+        keys = tuple(lowers.expression(element.key) for element in pattern.elements)
+        found.bindings.append((pattern.rest.value, _other_items(keys, subject, lowers.mark(pattern.rest))))
     return found
+
+
+def _other_items(keys: tuple[ir.Expr, ...], subject: ir.Expr, mark: int) -> ir.Expr:
+    """``{key: value for key, value in subject.items() if key not in keys}``."""
+    key, value = ir.Name(mark, ".key"), ir.Name(mark, ".value")
+    items = ir.Call(mark, ir.Attr(mark, subject, "items"), ())
+    is_other = ir.Compare(mark, key, "not in", ir.Display(mark, "tuple", keys))
+    clause = ir.Generator(ir.Display(mark, "tuple", (key, value)), items, (is_other,))
+    return ir.Comprehension(mark, "dict", key, value, (clause,))
 
 
 def _of_sequence(
@@ -125,10 +137,19 @@ def _of_sequence(
         found.tests.append(ir.Compare(mark, _call("len", (subject,), pattern, lowers), compares, length))
     for place, item in enumerate(items):
         if isinstance(item, cst.MatchStar):
+            if item.name is not None:
+                found.bindings.append((item.name.value, _part(item, subject, place, place + 1 - len(items), lowers)))
             continue
         index = place if starred is None or place < starred else place - len(items)
         found.add(asked(item.value, ir.Sub(lowers.mark(item), subject, ir.Const(mark, index)), lowers))
     return found
+
+
+def _part(item: cst.MatchStar, subject: ir.Expr, first: int, end: int, lowers: Lowers) -> ir.Expr:
+    """``list(subject[first:end])``; an end of zero is that of the subject."""
+    mark = lowers.mark(item)
+    bounds = ir.Slice(mark, (ir.Const(mark, first), ir.Const(mark, end) if end else None, None))
+    return _call("list", (ir.Sub(mark, subject, bounds),), item, lowers)
 
 
 def _is_instance(subject: ir.Expr, kind: ir.Expr, pattern: cst.CSTNode, lowers: Lowers) -> ir.Expr:

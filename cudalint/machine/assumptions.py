@@ -320,5 +320,33 @@ def _truth(answer: bool) -> str:
     return "is true" if answer else "is false"
 
 
+# What is said of a thing, by its first words, and what is said where that is not so.
+_DENIALS = (
+    ("is true", "is false"),
+    ("is less than ", "is at least "),
+    ("is at most ", "is more than "),
+    ("contains ", "does not contain "),
+    ("picks ", "does not pick "),
+    ("passes ", "does not pass "),
+    ("defines ", "does not define "),
+    ("uses ", "does not use "),
+)
+
+
+def deny(one: Assumption, other: Assumption) -> bool:
+    """Whether one of two things is so in any case."""
+    if one.subject != other.subject or one.instead is not None or other.instead is not None:
+        return False
+    said = {one.holds, other.holds}
+    if said in ({holds, _negated(holds, False)} for holds in (one.holds, other.holds) if holds.startswith("is ")):
+        return True
+    return any(
+        said == {holds, denied + holds.removeprefix(first)}
+        for holds in said
+        for first, denied in _DENIALS
+        if holds.startswith(first)
+    )
+
+
 def _negated(words: str, answer: bool) -> str:
     return words if answer else words.replace("is ", "is not ", 1)

@@ -36,6 +36,10 @@ class Raised:
     value: Value = ()
 
 
+# What a set is refused, or a dict as a key.
+NO_HASH = Raised(None, ("TypeError",))
+
+
 @dataclass(slots=True)
 class Steps:
     """How a generator goes on: from the ``yield`` where it stands (``at``), to the next one where it ``stops``.

@@ -48,7 +48,7 @@ class Closure:
     ``compiled`` names what a framework does whenever the function is called that it made of this one; ``cache`` holds
     what it gave before; ``setter`` is what assigning to a property calls; within ``managed`` it runs, of which the last
     is the outermost; ``own`` holds the attributes that it was given, which are all that it has where it is ``bare``: no
-    decorator could give it others.
+    decorator could give it others. ``left_open``: classes below its own have to define it.
     """
 
     function: ir.Function
@@ -64,6 +64,7 @@ class Closure:
     managed: tuple[Ref, ...] = ()
     own: Ref | None = None
     bare: bool = False
+    left_open: bool = False
 
     @property
     def address(self) -> tuple[str, str]:
@@ -156,6 +157,8 @@ NAMESPACE = "argparse.Namespace"
 ANY_NAME = "<any name>"
 # The field of a namespace that names an option of which a function of the program, or a file type, makes the value.
 MADE_OPTION = "<made>"
+# The field of a namespace whose options are all known.
+WHOLE = "<whole>"
 # Where a process keeps which classes it registered to which others, to count as below these: a dict of such pairs.
 REGISTERED = Ref(("registered",))
 # Where a path keeps how often files may have changed, once it has asked for one.

@@ -23,12 +23,37 @@ def as_key(value: Value, state: State, depth: int = 0) -> Value:
             found = state.get(atom)
             if isinstance(found, Class | Closure):
                 return (Const(atom),)
-            if depth > MOST_NESTED or not isinstance(found, Sequence) or found.kind != "tuple" or found.open:
+            if depth > MOST_NESTED or not isinstance(found, Sequence) or found.open or found.items is None:
                 return value
-            if found.items is not None:
-                parts = tuple(constant(as_key(item, state, depth + 1)) for item in found.items)
-                return value if ... in parts else (Const(parts),)
+            if found.kind != "tuple" and not is_frozen(atom):
+                return value
+            parts = tuple(constant(as_key(item, state, depth + 1)) for item in found.items)
+            if ... in parts:
+                return value
+            return (Const(parts if found.kind == "tuple" else frozenset(parts)),)
     return value
+
+
+# Parts of the addresses of what a program writes out, and of a set that never changes.
+_DISPLAYS = frozenset({"comp", "display"})
+FROZEN = "frozenset"
+
+
+def is_display(ref: Ref) -> bool:
+    """Whether a list or a set is one that the program wrote out, and nothing that is only like one."""
+    return _made_by(ref) in _DISPLAYS
+
+
+def is_frozen(ref: Ref) -> bool:
+    """Whether a set is one that never changes."""
+    return _made_by(ref) == FROZEN
+
+
+def _made_by(ref: Ref) -> str:
+    match ref.address:
+        case ((str(made), *_), _, _):
+            return made
+    return ""
 
 
 def of_key(key: Hashable) -> Value:
@@ -36,6 +61,6 @@ def of_key(key: Hashable) -> Value:
     match key:
         case Ref() | Lib() | Dev() | Rank():
             return (key,)
-        case tuple():
+        case tuple() | frozenset():
             return unknown("key", key)
     return const(key)

@@ -637,6 +637,9 @@ def concatenate(one: Sequence, two: Sequence) -> Sequence:
 def repeat(one: Sequence, times: Value) -> Sequence:
     """``one * times``."""
     count = constant(times)
+    if one.items is not None and one.open and isinstance(count, int) and count > 0:
+        # The first one, and others like it: so it goes on.
+        return one
     if one.items is not None and len(one.items) == 1 and isinstance(count, int) and count > 1:
         return Sequence(one.kind, (one.items[0], one.items[0]), (), True)
     if one.items is not None and count == 1:

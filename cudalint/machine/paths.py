@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 
 from cudalint.machine.values import Const, Unknown, Value, constant, only, rest_of
 
@@ -15,6 +16,7 @@ _FOLDER_OF, _HERE = "os.path.dirname", frozenset({"os.getcwd", "pathlib.Path.cwd
 _OF_PACKAGES = frozenset({"importlib.resources.files", "importlib_resources.files"})
 # The methods by which a path gives another one.
 METHODS = frozenset({"resolve", "absolute", "expanduser", "as_posix", "joinpath", "with_name"})
+RENAMES = frozenset({"with_stem", "with_suffix"})
 # The methods of paths, and of what they open, of which more is known.
 WRITE = frozenset({"write_text", "write_bytes", "rename", "replace", "unlink", "symlink_to", "hardlink_to", "touch"})
 OF_FILES = METHODS | WRITE | {"open", "read", "readlines", "read_text", "read_bytes", "exists", "is_file"}
@@ -103,6 +105,74 @@ def of_symbol(sym: Hashable) -> Located | None:
     return None
 
 
+_PATHS = frozenset(f"pathlib.{name}" for name in ("Path", "PurePath", "PosixPath", "PurePosixPath"))
+# What a path says of itself, and the methods by which it gives another one, which look at no file.
+_SAID = frozenset({"name", "stem", "suffix", "suffixes", "parts"})
+_CHANGED = RENAMES | {"joinpath", "with_name"}
+
+
+def said(sym: Hashable, name: str) -> str | tuple[str, ...] | None:
+    """``Path("a/b.yaml").suffix``: what a path made of constants says of itself; None of anything else."""
+    if name not in _SAID:
+        return None
+    found = written(sym) or (None if name == "parts" else _last_of(sym))
+    if found is None:
+        return None
+    parts = getattr(found, name)
+    return parts if isinstance(parts, str) else tuple(parts)
+
+
+def _last_of(sym: Hashable) -> PurePosixPath | None:
+    """The end of a path that begins somewhere."""
+    match sym:
+        case (_, "/", _, (Const(value=str(text)),)) if text.strip("./"):
+            return PurePosixPath(text)
+    return None
+
+
+def written(sym: Hashable) -> PurePosixPath | None:
+    """The path that something is which a program makes of constants."""
+    match sym:
+        case ("call", _, _, _, str(path), *_):
+            return _of_parts(path in _PATHS, rest_of(sym, 5))
+        case ("follows", str(path), *_):
+            return _of_parts(path in _PATHS, rest_of(sym, 2))
+        case (_, "/", tuple(left), tuple(right)):
+            return _of_parts(True, (left, right))
+        case (base, ".", "parent"):
+            found = written(base)
+            return None if found is None else found.parent
+        case ("follows", (base, ".", str(name)), *_) if name in _CHANGED:
+            return _changed(written(base), name, rest_of(sym, 2))
+    return None
+
+
+def _of_parts(is_path: bool, parts: Iterable[object]) -> PurePosixPath | None:
+    known = [_written_part(part) for part in parts] if is_path else []
+    found = [part for part in known if part is not None]
+    return PurePosixPath(*found) if found and len(found) == len(known) else None
+
+
+def _written_part(part: object) -> str | PurePosixPath | None:
+    match part[0] if isinstance(part, tuple) and len(part) == 1 else part:
+        case Const(value=str(text)):
+            return text
+        case Unknown(sym=sym):
+            return written(sym)
+    return None
+
+
+def _changed(found: PurePosixPath | None, name: str, given: Iterable[object]) -> PurePosixPath | None:
+    known = [_written_part(part) for part in given]
+    if found is None or not all(isinstance(part, str) for part in known):
+        return None
+    try:
+        made = getattr(found, name)(*known)
+    except (TypeError, ValueError):
+        return None
+    return made if isinstance(made, PurePosixPath) else None
+
+
 def _values(given: Iterable[object]) -> tuple[Value, ...]:
     """What a call was given, as far as it may be part of a path."""
     atoms = (part[0] if isinstance(part, tuple) and len(part) == 1 else part for part in given)
@@ -154,6 +224,8 @@ def _spelled(values: tuple[Value, ...]) -> Located | None:
 
 def _given(found: Located | None, name: str, values: tuple[Value, ...]) -> Located | None:
     """What a method of a path gives."""
+    if name in RENAMES:
+        return None
     if name == "with_name" and found is not None:
         found, name = found.folder, "joinpath"
     for value in values if name == "joinpath" else ():

@@ -314,6 +314,12 @@ def _is_of_option(atom: Atom) -> bool:
     return False
 
 
+def if_not_given(value: Value) -> Value:
+    """Of an option that has a default, that."""
+    constants = tuple(atom for atom in value if isinstance(atom, Const))
+    return constants if constants and is_option(value) else value
+
+
 def if_unset(value: Value) -> Value:
     """Of a variable of the environment that has a default, that: the program says so, as it does of an option."""
     constants = tuple(atom for atom in value if isinstance(atom, Const))
@@ -452,7 +458,8 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
     right = [fact for fact in theirs if fact not in mine] if left else []
     if len(left) * len(right) <= MOST_CHOICES:
         pairs = ((one, other) for one in left for other in right if one[0] != other[0])
-        made = (Either(one, other) for one, other in pairs if not _tell_which(one, other))
+        telling = (pair for pair in pairs if not _tell_which(*pair) and not _is_always_so(*pair))
+        made = (Either(one, other) for one, other in telling)
         known += [choice for choice in made if choice not in known]
     return [(choice, True) for choice in known[:MOST_KEPT_CHOICES]]
 
@@ -476,6 +483,18 @@ def _tell_which(one: Fact, other: Fact) -> bool:
     """Whether both say which constant the same thing is."""
     mine, theirs = _which(one), _which(other)
     return mine is not None and theirs is not None and mine[0] == theirs[0]
+
+
+def _is_always_so(one: Fact, other: Fact) -> bool:
+    """Whether one says that this is so, or that it is not, or something else: together they say nothing."""
+    return _allows_denial(one, of=other) or _allows_denial(other, of=one)
+
+
+def _allows_denial(choice: Fact, of: Fact) -> bool:
+    match choice:
+        case (Either(one=one, other=other), True):
+            return (of[0], not of[1]) in (one, other)
+    return False
 
 
 def _which(fact: Fact) -> tuple[Hashable, frozenset[Hashable]] | None:

@@ -13,14 +13,17 @@ def refuses(params: tuple[ir.Param, ...], given: int, named: Collection[str]) ->
     """Whether a function with these parameters takes neither so many arguments nor such names."""
     kinds = {param.kind for param in params}
     by_place = [param.name for param in params if param.kind is ir.ParamKind.POSITIONAL]
-    known = {param.name for param in params if param.kind not in _VARIABLE}
+    unnamed = {param.name for param in params if param.unnamed}
+    known = {param.name for param in params if param.kind not in _VARIABLE} - unnamed
     taken = set(by_place[:given])
     if given > len(by_place) and ir.ParamKind.VAR_POSITIONAL not in kinds:
         return True
-    if ir.ParamKind.VAR_KEYWORD not in kinds and (not known.issuperset(named) or not taken.isdisjoint(named)):
+    if not known.issuperset(named) and ir.ParamKind.VAR_KEYWORD not in kinds:
+        return True
+    if not (taken - unnamed).isdisjoint(named):
         return True
     wanted = {param.name for param in params if param.kind not in _VARIABLE and param.default is None}
-    return not wanted <= taken.union(named)
+    return not wanted <= taken.union(known.intersection(named))
 
 
 def refused_by_record(fields: list[tuple[str, bool]], by_name: bool, given: int, named: Collection[str]) -> bool:

@@ -25,6 +25,9 @@ class Imports(Protocol):
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The name of the project's module that an import means; None for libraries."""
 
+    def below_library(self, importer: str, library: str, name: str) -> str | None:
+        """The project's module that ``from library import name`` means, in a folder called as the library is."""
+
     def child(self, package: str, name: str) -> str | None:
         """The submodule of this name in a package of the project."""
 
@@ -125,7 +128,11 @@ def _imported_from(
 ) -> list[_Bound] | None:
     home = imports.resolve(importer, node.module, node.level)
     if home is None:
-        return None if node.level or _does_something(node.module, library) else _of_library(names, node, library)
+        if node.level or _does_something(node.module, library):
+            return None
+        if any(imports.below_library(importer, node.module, name) is not None for name, _ in names):
+            return None
+        return _of_library(names, node, library)
     if imports.effectful_imports(home):
         return None
     result: list[_Bound] = []

@@ -354,7 +354,13 @@ def is_sentinel(atom: Atom) -> bool:
     match atom:
         case Unknown(sym=("call", _, _, str(kind))):
             return kind == SENTINEL
+        case Lib(path=path):
+            return path in _SENTINELS
     return False
+
+
+# Names of Python's own that stand for nothing but what is not there.
+_SENTINELS = frozenset({"dataclasses.MISSING", "inspect.Parameter.empty", "inspect.Signature.empty"})
 
 
 # What something unknown is known by that was computed with arrays: an array or a number, and certainly no module.

@@ -294,9 +294,7 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     names = sorted({owner for owner, _ in entries})
     skipped = _skipped(basis, names, entries)
     left = _left(basis, names, skipped)
-    runner = Runner(
-        basis.files, host(basis.options), basis.alone, left, shaped=places, chosen=entries, skipped=skipped
-    )
+    runner = Runner(basis.files, host(basis.options), basis.alone, left, shaped=places, chosen=entries, skipped=skipped)
     return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
 
 

@@ -23,6 +23,9 @@ Test = Callable[[State, Given], list[State]]
 _DECORATORS = frozenset({"fixture", "yield_fixture"})
 _SET_UP = ("setUpClass", "setup_class", "setUp", "setup_method")
 _MOST_NESTED = 12
+# What pytest calls once, in this order: before it imports the modules of tests, and when it has them all.
+HOOKS_BEFORE = ("pytest_configure", "pytest_sessionstart", "pytest_report_header")
+HOOKS_BEHIND = ("pytest_collection_modifyitems", "pytest_collection_finish")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +133,13 @@ class Fixtures:
                 callee = decorator.func if isinstance(decorator, ir.Call) else decorator
                 if last_name(callee) in _DECORATORS:
                     yield statement.function, decorator
+
+
+def hook_of(files: FileProgram, home: ir.Module, name: str) -> Iterator[ir.Function]:
+    """The function of a conftest that pytest calls by its name."""
+    files.reads.searched.add(home.name)
+    if name.encode() in files.sources[home.name].data:
+        yield from (s.function for s in _flat(home.body) if s.function.name == name)
 
 
 def skips_all(machine: Machine, state: State, frame: Frame) -> bool:

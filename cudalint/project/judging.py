@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, product
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
 from cudalint.ir.stored import placed
-from cudalint.machine.assumptions import Assumption, of_test
+from cudalint.machine.assumptions import Assumption, deny, of_test
 from cudalint.machine.interpreter.program import BY_FORK, BY_SERVER
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.trace import Site, TraceStep
@@ -98,10 +98,18 @@ def _weakest(shown: Way, ways: Iterable[Way]) -> tuple[Way, ...]:
 def _condition(files: FileProgram, judged: _Judged, places: Mapping[Site, Span]) -> str | None:
     """When it is true: by the versions of Python that decide on it, and by what its paths assume."""
     said = [_way(files, judged.outcome, way, places) for way in judged.ways[:MOST_WAYS]]
-    ways = [] if None in said else list(dict.fromkeys(f"if {words}" for words in said))
+    ways = (
+        [] if None in said or leave_nothing_open(judged.ways) else list(dict.fromkeys(f"if {words}" for words in said))
+    )
     others = "among other cases" if ways and len(judged.ways) > MOST_WAYS else None
     parts = (judged.outcome.condition, ", or ".join(ways), others)
     return ", ".join(part for part in parts if part) or None
+
+
+def leave_nothing_open(ways: Collection[Way]) -> bool:
+    """Whether one of these ways is taken in any case: something is so on one, and not so on another."""
+    single = [way[0] for way in ways if len(way) == 1]
+    return any(deny(one, other) for i, one in enumerate(single) for other in single[i + 1 :])
 
 
 def _way(files: FileProgram, outcome: Outcome, way: Way, places: Mapping[Site, Span]) -> str | None:

@@ -73,9 +73,9 @@ class Layout:
         self, folder: str, parts: list[str], holds_script: Callable[[str], bool], is_library: bool
     ) -> str | None:
         own = self._root(folder)
-        if is_library or parts[0] in sys.stdlib_module_names:
-            # An installed package goes before a folder that only could be one.
-            return None if self._is_bare_folder(os.path.join(own, parts[0])) else self._at(own, parts)
+        comes_with_python = parts[0] in sys.stdlib_module_names
+        if is_library or comes_with_python:
+            return self._before_library(own, parts, not comes_with_python)
         for root in self._roots_above(own):
             if (found := self._at(root, parts)) is not None:
                 self._remember_others(found, parts)
@@ -87,6 +87,16 @@ class Layout:
         homes = self.tops.get(parts[0], set())
         found = self._at(next(iter(homes)), parts) if len(homes) == 1 else None
         return self._in_namespace(parts) if found is None else found
+
+    def _before_library(self, root: str, parts: list[str], may_lack: bool) -> str | None:
+        """What a name means that a library has, too: an installed package goes before a folder that only could be one.
+
+        A module in such a folder is found by its name only where no package is installed that is called so.
+        """
+        found = self._at(root, parts)
+        if found is None or not self._is_bare_folder(os.path.join(root, parts[0])):
+            return found
+        return found if may_lack and not self.is_bare(found) else None
 
     def _of_project(self, found: str, parts: list[str]) -> str | None:
         """The package in a folder that is called so as it holds that package's project, which Python takes none for."""

@@ -237,8 +237,14 @@ class FileProgram:
         return self.sources[name].path.startswith(f"{folder}/")
 
     def may_launch(self, module: str) -> bool:
-        """Whether something that a rule judges may start in the code of a module."""
-        return self.facts(module).may_launch
+        """Whether something that a rule judges may start in the code of a module, or of one that it imports.
+
+        A window's callback hands what was chosen to a module that starts the work.
+        """
+        beside = (module, *self.imports(module))
+        homes = dict.fromkeys((*beside, *(below for home in beside for below in self.imports(home))))
+        self.reads.asked.update(homes)
+        return any(self.facts(home).may_launch for home in homes)
 
     def settles(self, module: str, function: ir.Function) -> bool:
         """Whether a function of a module may start something or decide how it goes, itself or by what it names."""
@@ -471,6 +477,11 @@ class FileProgram:
             return None
         is_library = self.library.knows(first)
         return self.layout.absolute(importer, name, holds_script=self._holds_script, is_library=is_library)
+
+    def below_library(self, importer: str, library: str, name: str) -> str | None:
+        """The project's module that ``from library import name`` means, in a folder called as the library is."""
+        path = f"{library}.{name}"
+        return None if self.library.function(path) is not None else self.resolve(importer, path, 0)
 
     def _holds_script(self, folder: str) -> bool:
         """Whether a file of a folder says what it does as a program."""
@@ -731,6 +742,9 @@ class FileProgram:
         for found in self.facts(name).imports:
             named = self._home_of_text if found.is_text else self.resolve
             home = named(name, found.module, found.level)
+            if home is None and not found.level and not found.is_text:
+                below = (self.below_library(name, found.module, n) for n in found.names)
+                yield from (_Import(h, found.at_once) for h in below if h in self.sources)
             if home is None or (found.is_text and home == name and ONE_OF_ALL not in found.names):
                 continue
             homes = [*self.parents(home), home]

@@ -38,7 +38,7 @@ from cudalint.project.entries import (
     unreached,
 )
 from cudalint.project.entry_results import EntryResult, EntryResults
-from cudalint.project.fixtures import Fixtures, Given, set_up, skips_all
+from cudalint.project.fixtures import HOOKS_BEFORE, HOOKS_BEHIND, Fixtures, Given, hook_of, set_up, skips_all
 from cudalint.project.heirs import heirs
 from cudalint.project.instances import Instances, Made, constructor
 from cudalint.project.near import naming
@@ -431,7 +431,22 @@ class Runner:
         for name in reversed(conftests(self.files, module.name)):
             loaded = machine.load(name, state, frame, Site(module.name, 0))
             state = _plainest([after for after, _ in loaded], state)
-        return self._imported(machine, module, assumed=False, state=state)
+        state = self._hooked(machine, module, HOOKS_BEFORE, state)
+        state = self._imported(machine, module, assumed=False, state=state)
+        return self._hooked(machine, module, HOOKS_BEHIND, state)
+
+    def _hooked(self, machine: Machine, module: ir.Module, hooks: Iterable[str], state: State) -> State:
+        """What the conftests of a module of tests have pytest call before it runs any of them."""
+        homes = [self.files.module(name) for name in reversed(conftests(self.files, module.name))]
+        for hook in hooks:
+            for home in (home for home in homes if home is not None):
+                frame = _top_of(home.name)
+                for function in hook_of(self.files, home, hook):
+                    state = _plainest(self._called(machine, home, function, state.clone(), {}, frame), state)
+                for outcome in (raised.outcome for _, raised in frame.raises):
+                    if outcome is not None:
+                        machine.emit(outcome)
+        return state
 
     def _test(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
         """Run a test inside its fixtures."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
-from cudalint.machine.effects.command_line import commands, configs, options
+from cudalint.machine.effects.command_line import commands, configs, options, typed_options
 from cudalint.machine.effects.concurrency import (
     channels,
     endings,
@@ -163,6 +163,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "zip": iteration.zip_,
     "version": texts.version,
     "cycle": iteration.cycle,
+    "count": iteration.count,
+    "islice": iteration.islice_,
     "repeat": iteration.repeat,
     "product": iteration.product,
     "map": iteration.map_,
@@ -217,6 +219,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "argparse.commands": options.commands,
     "argparse.defaults": options.set_defaults,
     "argparse.parse": options.parse_args,
+    "options.parser": typed_options.parser,
+    "options.parsed": typed_options.parsed,
     "config.create": configs.create,
     "config.structured": configs.structured,
     "config.item": configs.item,
@@ -260,6 +264,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
     "dataclass.fields": records.fields,
+    "is-dataclass": records.is_record,
     "dataclass.replace": records.changed,
     "namespace": records.namespace,
     "namedtuple": records.named_tuple,
@@ -281,6 +286,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "log.attach": logs.attach,
     "log.configure": logs.configure,
     "log.record": logs.record,
+    "log.adapter": logs.adapter,
+    "log.adapted": logs.adapted,
     "log.settings": log_settings.configure,
     "log.format": logs.formats,
     "log.enabled": logs.enabled,
@@ -427,6 +434,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "remote.given": remote_tasks.given,
     "remote.gpus": remote_tasks.given_gpus,
     "remote.options": remote_tasks.options,
+    "remote.run": remote_tasks.run,
     "remote.start": remote_tasks.start,
     "isolated": isolated.isolating,
     "isolated.decorator": isolated.decorated,
@@ -493,6 +501,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "compose.call": loaders.compose_call,
     "first-argument": loaders.apply_transform,
     "sampler.listed": samplers.listed,
+    "sampler.drawn": samplers.drawn,
     "group": ranks.init,
     "group.new": ranks.new_group,
     "group.rank": ranks.rank,
@@ -521,6 +530,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.group": commands.group,
     "command.group.function": commands.group_function,
     "command.add": commands.command,
+    "command.call": commands.call_function,
     "command.group.add": commands.add_command,
     "command.group.run": commands.run_group,
     "search": estimators.search,

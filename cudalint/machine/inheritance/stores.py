@@ -127,7 +127,7 @@ class Stores(ProcessEffects):
                         self._note(Why.STORES, "", site, state)
                 case Ref(address=address), Scope():
                     self._stores_into((address, attr), site, state)
-                case Ref(address=address), Instance() | LibraryObject() | Dict():
+                case Ref(address=address), Instance() | LibraryObject() | Dict() | Sequence():
                     self._stores_into(address, site, state)
                 case Ref(), Closure(function=function):
                     self._note(Why.STORES, f"{function.name}.{attr}", site, state)

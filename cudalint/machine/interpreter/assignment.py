@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import absent, collecting, first_values, mappings, operators, questions, sets
-from cudalint.machine.frame import Call, Frame, Raised, Results
+from cudalint.machine.frame import NO_HASH, Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -98,6 +98,10 @@ class Assignment(Core):
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:
         atom = only(left)
         if isinstance(atom, Ref) and isinstance(found := state.get(atom), Sequence) and node.op == "+":
+            if found.kind == "tuple":
+                # Others that have the tuple keep it as it is.
+                longer = operators.extend(found, self.elements(right, state))
+                return (state.new(("aug", node.ordinal), longer),)
             state.store(atom, operators.extend(found, self.elements(right, state)))
             return left
         if isinstance(atom, Ref) and isinstance(found, Sequence) and found.kind == "set" and node.op in sets.OPERATORS:
@@ -166,7 +170,7 @@ class Assignment(Core):
     def _unpack(
         self, items: tuple[ir.Expr, ...], value: Value, state: State, frame: Frame, ordinal: int
     ) -> list[State]:
-        rows = [self.exact_items((atom,), state) for atom in value]
+        rows = [self.exact_items((atom,), state) or self._exact_keys((atom,), state) for atom in value]
         if len(rows) == 1 and rows[0] is not None:
             items, rows[0] = self._gather_rest(items, rows[0], state, ("star", frame.module, ordinal))
         if frame.tries and len(rows) == 1 and rows[0] is not None and len(rows[0]) != len(items):
@@ -345,6 +349,8 @@ class Assignment(Core):
             is_library = isinstance(atom, Ref) and isinstance(state.get(atom), LibraryObject)
             held = None if is_library else mappings.dict_of(atom, state)
             if held is not None and isinstance(found := state.get(held), Dict):
+                if frame.tries and self.refuses_hash(key, state):
+                    return [s for s, _ in self.fail(state, frame, NO_HASH)]
                 self.store_dict(held, operators.with_key(found, as_key(key, state), value), state)
                 continue
             row = mappings.list_of(atom, state)

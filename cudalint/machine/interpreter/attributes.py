@@ -11,10 +11,10 @@ from collections.abc import Hashable
 from dataclasses import replace
 from functools import cache
 
-from cudalint.machine import absent, enums, mappings, operators, questions
+from cudalint.machine import absent, enums, mappings, operators, paths, questions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import ABSTRACT, ABSTRACT_META, behind, defines, is_abstract, is_class, order_of
-from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -114,6 +114,8 @@ class Attributes(Core):
                 kind = questions.class_of(sym, self.library.bases)
                 if kind != questions.NO_CLASS and (method := self.library.declared(kind, name)) is not None:
                     return [(state, (Bound(Lib(method), atom),))]
+                if (of_path := paths.said(sym, name)) is not None:
+                    return [(state, _of_texts(of_path, state, site))]
                 if self.library.function(f"?.{name}") is not None:
                     return [(state, (Bound(Lib(f"?.{name}"), atom),))]
                 return [(state, unknown(sym, ".", name))]
@@ -241,6 +243,8 @@ class Attributes(Core):
         home, _, own = path.rpartition(".")
         if name in _OWN_NAMES and home == "builtins" and isinstance(getattr(builtins, own, None), type):
             return [(state, const(own))]
+        if own == _VERSION and hasattr(str, name) and self.least_version(Lib(path)) is not None:
+            return [(state, (Bound(Lib(f"builtins.str.{name}"), Lib(path)),))]
         full = self.library.canonical(f"{path}.{name}")
         replaced = state.get(REPLACED)
         if isinstance(replaced, Scope) and full in replaced.variables and self.library.function(full) is None:
@@ -256,6 +260,11 @@ class Attributes(Core):
         if path.rpartition(".")[0] in ABSTRACT and self.library.function(method) is not None:
             return [(state, (Bound(Lib(method), Lib(path)),))]
         return [(state, (Lib(full),))]
+
+    def least_version(self, found: Lib) -> str | None:
+        """The least release of the package whose version something is; None of anything else."""
+        package, _, name = found.path.rpartition(".")
+        return self.library.least.get(package) if name == _VERSION else None
 
     def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
         found = state.get(ref)
@@ -278,7 +287,9 @@ class Attributes(Core):
                 if name == "__subclasses__":
                     return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
                 spec = None if base is None else self.library.function(f"{base}.{name}")
-                if spec is not None and "class.method" in (spec.get("does"), spec.get("kind")):
+                if spec is not None and (
+                    "class.method" in (spec.get("does"), spec.get("kind")) or spec.get("function") == "self"
+                ):
                     return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
                 if name in ("__name__", "__qualname__"):
                     return [(state, const(found.name if name == "__name__" else found.qualname))]
@@ -497,7 +508,7 @@ class Attributes(Core):
         if obj.type == NAMESPACE and name == "__dict__":
             return [(state, self.attributes_of(ref, state, site))]
         if obj.type == NAMESPACE:
-            return [(state, (Bound(Lib(path), _alike(ref)),))]
+            return [(state, (Bound(Lib(path), _alike(ref), may_be_data=True),))]
         if self.library.is_aside(name) and self.library.function(path) is None:
             # It is no method of the object, nor lies where that does.
             return [(state, unknown("attribute", ref.address, name))]
@@ -562,6 +573,8 @@ class Attributes(Core):
                 row = self._row_of(found, state)
                 if row is not None:
                     return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]
+            if isinstance(found, Dict) and frame.tries and self.refuses_hash(key, state):
+                return self.fail(state, frame, NO_HASH)
             key = as_key(key, state) if isinstance(found, Dict) else key
             if isinstance(found, Dict) and found.factory:
                 return self._item_or_new(atom, found, key, state, frame, site)
@@ -648,6 +661,13 @@ class Attributes(Core):
         return results
 
 
+def _of_texts(found: str | tuple[str, ...], state: State, site: Site) -> Value:
+    """A text, or a row of texts."""
+    if isinstance(found, str):
+        return const(found)
+    return (state.new(("texts", site), Sequence("tuple", tuple(map(const, found)))),)
+
+
 def _is_beyond(found: Sequence, key: Value) -> bool:
     """Whether a list that is known whole has nothing at a place."""
     place = constant(key)
@@ -660,6 +680,9 @@ def _name_of_module(module: str, state: State) -> Value:
     """What a module is called in this process: main has another name in a fresh one."""
     found = state.get(Ref(("module", module)))
     return found.variables.get("__name__", ()) if isinstance(found, Scope) else ()
+
+
+_VERSION = "__version__"
 
 
 class _Plain:

@@ -8,7 +8,7 @@ from functools import partial
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, file_questions, mappings, questions
-from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
+from cudalint.machine.frame import NO_HASH, Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
     REPLACED,
@@ -122,9 +122,13 @@ class Calls(Core):
             elif arg.star == "**":
                 held = mappings.dict_of(only(value), state)
                 found = None if held is None else state.get(held)
+                known = self._configured(only(value), state)
                 if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
                     is_open = is_open or not found.exact
+                elif known is not None:
+                    kwargs.update(known)
+                    is_open = True
                 else:
                     is_open = True
             elif arg.keyword is not None:
@@ -132,6 +136,13 @@ class Calls(Core):
             else:
                 args.append(value)
         return args, kwargs, is_open
+
+    def _configured(self, atom: Atom | None, state: State) -> dict[str, Value] | None:
+        """What a library's configuration says, which is a mapping as well; None of anything else."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(found, LibraryObject) or not self.library.is_a(found.type, "omegaconf.DictConfig"):
+            return None
+        return {name: value for name, value in found.fields.items() if not name.startswith("<")}
 
     def _some_of(self, value: Value, function: Value, state: State) -> list[Value]:
         """What stands for objects of which nobody knows how many there are, where a library takes them in a row."""
@@ -450,6 +461,8 @@ class Calls(Core):
 
     def _call_cached(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
+        if given.frame.tries and any(self.refuses_hash(value, given.state) for value in given.args):
+            return self.fail(given.state, given.frame, NO_HASH)
         memory = closure.cache
         held = given.state.get(memory) if memory is not None else None
         key = (tuple(given.args), tuple(sorted(given.kwargs.items(), key=lambda kv: kv[0])))
@@ -544,6 +557,7 @@ class Calls(Core):
             results = _stopped(*stepped, steps, results, before)
         elif inner.yields or function.is_generator:
             element = union(inner.yields)
+            self.given_back = union(value for _, value in results)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
         self.yielded = tuple(inner.yields)
@@ -572,8 +586,9 @@ class Calls(Core):
                 variables[param.name] = (state.new(("kwargs", site, param.name), made_map),)
             elif param.kind is ir.ParamKind.POSITIONAL and rest:
                 variables[param.name] = rest.pop(0)
-                named.pop(param.name, None)
-            elif param.name in named:
+                if not param.unnamed:
+                    named.pop(param.name, None)
+            elif param.name in named and not param.unnamed:
                 variables[param.name] = named.pop(param.name)
             elif param.name in defaults:
                 variables[param.name] = defaults[param.name]

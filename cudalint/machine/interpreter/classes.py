@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, exceptions, mappings, operators, sets, signatures
-from cudalint.machine.classes import RUNTIME, Order, behind, is_class, is_protocol
+from cudalint.machine.classes import RUNTIME, Order, behind, defines, is_abstract, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
+from cudalint.machine.keys import MOST_NESTED, is_display
 from cudalint.machine.questions import VISIBLE
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -26,6 +27,8 @@ _SETTINGS = "pydantic_settings.BaseSettings"
 # What runs behind an ``__init__`` that was made of the fields, and what it is given besides.
 _BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__", 0))
 _METACLASS = "metaclass"
+# Bases that leave all methods to the classes below them.
+_PLAIN_BASES = frozenset({"abc.ABC", "typing.Generic", "typing.Protocol", "builtins.object"})
 # Classes that say something to type checkers alone: what they make is a dict.
 _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
 # That it was ``dataclasses.dataclass`` that made a class, and that its fields are given by their names.
@@ -150,7 +153,11 @@ class Classes(Core):
         if not isinstance(found, Class) or not isinstance(atom, Ref) or found.members or self._kind_of(atom, state):
             return False
         entries = self.mro(atom, state)
-        if not all(isinstance(entry, Class) for entry in entries) or self._class_attribute(atom, "__new__", state):
+        if self._class_attribute(atom, "__new__", state):
+            return False
+        if self._is_left_open(entries, state):
+            return True
+        if not all(isinstance(entry, Class) for entry in entries):
             return False
         made = only(self._class_attribute(atom, "__init__", state) or ())
         init = state.get(made) if isinstance(made, Ref) else None
@@ -160,6 +167,47 @@ class Classes(Core):
             return False
         fields = [(name, default is not None) for name, default in self.record_fields(atom, state)]
         return signatures.refused_by_record(fields, _BY_NAME in found.told, number, named)
+
+    def _is_left_open(self, order: Order, state: State) -> bool:
+        """Whether a class has a method that classes below it have to define, so that it makes no objects."""
+        if not is_abstract(order, self.mro, state) or any(isinstance(e, str) and e not in _PLAIN_BASES for e in order):
+            return False
+        names: dict[str, Value] = {}
+        for entry in order:
+            scope = state.get(entry.scope) if isinstance(entry, Class) else None
+            names = {**(scope.variables if isinstance(scope, Scope) else {}), **names}
+        held = (state.get(atom) for value in names.values() if isinstance(atom := only(value), Ref))
+        return any(isinstance(found, Closure) and found.left_open for found in held)
+
+    def refuses_hash(self, value: Value, state: State, depth: int = 0) -> bool:
+        """Whether something is known to be kept in no set, and under nothing in a dict: it has no hash."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        match found:
+            case Dict():
+                return True
+            case Sequence(kind="tuple", items=tuple(items)) if depth < MOST_NESTED:
+                return any(self.refuses_hash(item, state, depth + 1) for item in items)
+            case Sequence(kind="list" | "set") if isinstance(atom, Ref):
+                return is_display(atom)
+            case Instance():
+                return self._has_no_hash(self.mro(found.cls, state), state)
+        return False
+
+    def _has_no_hash(self, order: Order, state: State) -> bool:
+        """Whether the first class that says when its objects are equal says nothing of their hash."""
+        for entry in order:
+            if not isinstance(entry, Class):
+                return entry in mappings.DICTS | mappings.LISTS
+            if defines(entry, ("__hash__",), state):
+                return False
+            if _RECORD in entry.told:
+                return entry.told.isdisjoint({"frozen", "unsafe_hash", "not eq"})
+            if entry.is_dataclass or entry.meta:
+                return False
+            if defines(entry, ("__eq__",), state):
+                return True
+        return False
 
     def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:
         """The exception by which the class of an object refuses to set an attribute; None where it does not."""
@@ -193,7 +241,8 @@ class Classes(Core):
             return None
         one = constant(given)
         items = [one] if isinstance(one, str) else [constant(item) for item in self.exact_items(given, state) or [()]]
-        return {str(item) for item in items} if all(isinstance(item, str) for item in items) else None
+        is_known = all(isinstance(item, str) for item in items) and "__dict__" not in items
+        return {str(item) for item in items} if is_known else None
 
     def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
         """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
@@ -485,10 +534,15 @@ class Classes(Core):
     def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
         """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
         fields: dict[str, Value | None] = {}
+        by_name: dict[str, Value | None] = {}
         for entry in reversed(self.mro(cls, state)):
             if isinstance(entry, Class) and entry.is_dataclass:
-                fields.update(entry.fields)
-        return list(fields.items())
+                into, other = (by_name, fields) if _BY_NAME in entry.told else (fields, by_name)
+                into.update(entry.fields)
+                for name, _ in entry.fields:
+                    other.pop(name, None)
+        # Those that are given by name come last.
+        return [*fields.items(), *by_name.items()]
 
     def mro(self, cls: Ref, state: State) -> Order:
         """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""

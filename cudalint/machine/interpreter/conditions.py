@@ -37,6 +37,8 @@ class Conditions(Core):
         yes, no = [], []
         for current, outcome in self.judged(self.eval(test, state, frame), frame, Site(frame.module, test.ordinal)):
             truth, sym = self.truth(outcome, current)
+            if truth is None and sym is None and _is_open(outcome, current):
+                sym = ("either", Site(frame.module, test.ordinal))
             if truth is None:
                 if sym is not None:
                     self._note_asking(test, sym, frame)
@@ -123,7 +125,10 @@ class Conditions(Core):
                 sym = ("value", atom.path)
                 verdicts.add(state.fact(sym))
             else:
-                verdicts.add(self._truth_of(atom, state))
+                known = self._truth_of(atom, state)
+                if known is None and (sym := _filling(atom, state)) is not None:
+                    known = state.fact(sym)
+                verdicts.add(known)
         if len(value) == 1:
             return verdicts.pop(), sym
         if len(verdicts) == 1 and None not in verdicts:
@@ -201,6 +206,25 @@ class Conditions(Core):
         for current in no:
             results.extend(self.eval(node.orelse, current, frame))
         return self.joined_results(results)
+
+
+def _is_open(value: Value, state: State) -> bool:
+    """Whether something is one of several things, of which nobody knows which.
+
+    In later rounds of a loop it may stand for all of them, one after the other; and data differ from time to time.
+    """
+    return len(value) > 1 and not state.second_round and not any(isinstance(atom, Tensor) for atom in value)
+
+
+def _filling(atom: Atom, state: State) -> Hashable | None:
+    """The question whether a container has anything in it, as long as nothing more is put there."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    match found:
+        case Sequence(items=items) if isinstance(atom, Ref):
+            return ("filled", atom.address, None if items is None else len(items))
+        case Dict(items=items) if isinstance(atom, Ref):
+            return ("filled", atom.address, len(items))
+    return None
 
 
 def _told_truth(sym: Hashable) -> bool | None:

@@ -125,6 +125,8 @@ class Core(Hooks, ABC):
         self.made_files: set[Made] = set()
         # What the generator yielded that ran last, in the order in which it did.
         self.yielded: tuple[Value, ...] = ()
+        # What the generator returned that ran last as a whole.
+        self.given_back: Value = ()
         # What goes wrong where a file is loaded, should the program save values on the GPU to it later on.
         self.loaded: dict[Atom, list[Outcome]] = {}
         self.evaluated: Counter[Site] = Counter()
@@ -433,6 +435,14 @@ class Core(Hooks, ABC):
     @abstractmethod
     def attribute(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results:
         """``value.name``."""
+
+    @abstractmethod
+    def _exact_keys(self, value: Value, state: State) -> list[Value] | None:
+        """The keys of a dict that is known whole."""
+
+    @abstractmethod
+    def least_version(self, found: Lib) -> str | None:
+        """The least release of the package whose version something is; None of anything else."""
 
     @abstractmethod
     def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
@@ -752,6 +762,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def refuses_call(self, function: Value, given: Given) -> bool:
         """Whether a function or class of the program is known not to take what it is called with."""
+
+    @abstractmethod
+    def refuses_hash(self, value: Value, state: State, depth: int = 0) -> bool:
+        """Whether something is known to be kept in no set, and under nothing in a dict: it has no hash."""
 
     @abstractmethod
     def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:

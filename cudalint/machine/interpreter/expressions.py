@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import builtins
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import counting, enums, formats, mappings, operators, sets
-from cudalint.machine.frame import Frame, Raised, Results
+from cudalint.machine import counting, enums, formats, mappings, operators, sets, versions
+from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
 from cudalint.machine.heap import (
     ANY_NAME,
     NAMESPACE,
@@ -33,6 +34,7 @@ from cudalint.machine.values import (
     NONE,
     PYTHON_VERSION,
     Bound,
+    Const,
     Lib,
     Ref,
     Tensor,
@@ -48,6 +50,9 @@ from cudalint.machine.values import (
 )
 
 _NO_FORMAT = const("")
+_OF_TORCH = Lib("torch.__version__")
+# What ``int | str`` is.
+_UNION = "union"
 # A variable that was deleted is asked for.
 _UNBOUND = Raised(None, ("UnboundLocalError", "NameError"))
 # By these it has attributes that nobody set.
@@ -258,6 +263,7 @@ class Expressions(Core):
                 site = Site(frame.module, node.ordinal)
                 call = None if path is None else self._library_call(path, after, frame, site, [left])
                 if call is not None:
+                    call.receiver = atom if isinstance(atom, Ref) else call.receiver
                     for last, value in self.library_call(call):
                         results.append((last, operators.negate(value) if node.op == "not in" else value))
                     continue
@@ -279,6 +285,9 @@ class Expressions(Core):
                     continue
             if (are_one := _are_one(node.op, left, right, after)) is not None:
                 results.append((after, const(are_one)))
+                continue
+            if (newer := self._compared_by_version(node.op, left, right)) is not None:
+                results.append((after, const(newer)))
                 continue
             if (of_both := _compare_containers(node.op, left, right, after)) is not None:
                 results.append((after, const(of_both)))
@@ -343,6 +352,15 @@ class Expressions(Core):
             results.extend(made)
         return results
 
+    def _compared_by_version(self, op: str, left: Value, right: Value) -> bool | None:
+        """``torch.__version__ >= "2.0"``: torch compares its version as one, where others have a plain text."""
+        one, two = only(left), only(right)
+        if one != _OF_TORCH or not isinstance(two, Const) or not isinstance(two.value, str):
+            return None
+        if (least := self.least_version(_OF_TORCH)) is None:
+            return None
+        return versions.compared(op, *versions.installed(least), *versions.version(two.value))
+
     def _binary(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Results:
         site = Site(frame.module, ordinal)
         own = self.operate(op, left, right, state, frame, site)
@@ -388,6 +406,8 @@ class Expressions(Core):
         if isinstance(first, Sequence) and op == "*":
             made = operators.repeat(first, right)
             return (state.new(("repeat", frame.module, ordinal), made),)
+        if op == "|" and (types := self._types_of_both(left, right, state)):
+            return (state.new((_UNION, frame.module, ordinal), Sequence(_UNION, types)),)
         if isinstance(first, Dict) and op == "|" and isinstance(second, Dict):
             made_map = replace(operators.merged(first, second), view=None)
             return (state.new(("merged", frame.module, ordinal), made_map),)
@@ -395,6 +415,25 @@ class Expressions(Core):
             made_map = replace(operators.overlaid(first, right, base.sym), view=None)
             return (state.new(("merged", frame.module, ordinal), made_map),)
         return operators.binary(op, left, right, ("bin", frame.module, ordinal))
+
+    def _types_of_both(self, left: Value, right: Value, state: State) -> tuple[Value, ...]:
+        """The types of ``int | str``; none where an operator joins other things."""
+        some, others = self._types_in(left, state), self._types_in(right, state)
+        return (*some, *others) if some and others and any(map(_is_a_type, (*some, *others))) else ()
+
+    def _types_in(self, value: Value, state: State) -> tuple[Value, ...]:
+        """The types that a side of ``int | str | None`` is; none where it is something else."""
+        match only(value):
+            case Const(value=None):
+                return ((Lib("builtins.NoneType"),),)
+            case Lib():
+                return (value,)
+            case Ref() as ref:
+                found = state.get(ref)
+                if isinstance(found, Sequence) and found.kind == _UNION:
+                    return found.items or ()
+                return (value,) if isinstance(found, Class) else ()
+        return ()
 
     def _is_flag(self, value: Value, state: State) -> bool:
         found = enums.flag_of(value)
@@ -431,6 +470,9 @@ class Expressions(Core):
                 else:
                     items = None
             exact = None if items is None else tuple(items)
+            if node.kind == "set" and frame.tries and any(self.refuses_hash(value, after) for value in exact or loose):
+                results.extend(self.fail(after, frame, NO_HASH))
+                continue
             if exact is not None and node.kind == "set":
                 exact = sets.distinct(exact, after)
             made = Sequence(node.kind, exact, () if exact is not None else union(loose))
@@ -456,6 +498,9 @@ class Expressions(Core):
         results: Results = []
         parts = [e for key, value in node.items for e in ((key, value) if key is not None else (value,))]
         for after, values in self.eval_all(parts, state, frame):
+            if frame.tries and any(self.refuses_hash(key, after) for key in _keys_of(node, values)):
+                results.extend(self.fail(after, frame, NO_HASH))
+                continue
             queue = iter(values)
             made = Dict({})
             for key, _ in node.items:
@@ -535,6 +580,27 @@ class Expressions(Core):
         return results
 
 
+def _keys_of(node: ir.DictDisplay, values: list[Value]) -> Iterator[Value]:
+    """The keys among the values of the parts of a dict that is written out."""
+    rest = iter(values)
+    for key, _ in node.items:
+        first = next(rest)
+        if key is not None:
+            next(rest)
+            yield first
+
+
+def _is_a_type(value: Value) -> bool:
+    """Whether something is certainly a type, which names of libraries need not be."""
+    match only(value):
+        case Lib(path=path):
+            home, _, name = path.rpartition(".")
+            return home == "builtins" and (name == "NoneType" or isinstance(getattr(builtins, name, None), type))
+        case Ref():
+            return True
+    return False
+
+
 def _for_places(right: Value, held: Object | None) -> tuple[Value, ...] | dict[Hashable, Value]:
     """What stands right of the operator % for the places of a text: several values, those under names, or one."""
     if isinstance(held, Dict) and held.exact:
@@ -590,6 +656,8 @@ def _compare_containers(op: str, left: Value, right: Value, state: State) -> boo
     if not isinstance(first, Sequence) or not isinstance(second, Sequence):
         return None
     held = sets.values_of(first), sets.values_of(second)
+    if held[0] and held[1] and (newer := versions.row_compared(op, held[0], held[1])) is not None:
+        return newer
     if sets.is_like_set(one, first) and sets.is_like_set(two, second):
         return sets.compared(op, *held, state)
     if first.kind != second.kind or first.kind not in ("list", "tuple") or op not in ("<", "<=", ">", ">="):

@@ -19,6 +19,7 @@ _METHOD_KINDS = {
     "builtins.classmethod": "classmethod",
     "functools.cached_property": "cached",
 }
+_LEFT_OPEN = Lib("abc.abstractmethod")
 _ACCESSORS = frozenset({"setter", "deleter", "getter"})
 
 
@@ -69,6 +70,9 @@ class Functions(Core):
             closure = only(value)
             if kind is not None and isinstance(closure, Ref) and isinstance(found := current.get(closure), Closure):
                 current.store(closure, replace(found, kind=kind))
+                result.append((current, value))
+            elif atom == _LEFT_OPEN and isinstance(closure, Ref) and isinstance(found := current.get(closure), Closure):
+                current.store(closure, replace(found, left_open=True))
                 result.append((current, value))
             elif self._runs_own_code(atom, current):
                 site = Site(frame.module, decorator.ordinal)

@@ -290,6 +290,12 @@ class Imports(Core):
         states = self._library_import(node.module, state, frame, node.ordinal)
         for name, alias in node.names or ():
             path = f"{node.module}.{name}"
+            own = self.program.below_library(frame.module, node.module, name)
+            if own is not None:
+                states = [s for c in states for s in self.act(own, c, frame, node.ordinal)]
+                for current in states:
+                    self.bind(alias or name, (Deferred(own, None, Site(frame.module, node.ordinal)),), current, frame)
+                continue
             if self.library.is_imported_module(path):
                 states = [s for c in states for s in self._library_import(path, c, frame, node.ordinal)]
             full = self.library.canonical(path)

@@ -401,6 +401,7 @@ class Iteration(Core):
         return None if row is None else list(row)
 
     def _exact_keys(self, value: Value, state: State) -> list[Value] | None:
+        """The keys of a dict that is known whole."""
         found = state.get(atom) if isinstance(atom := only(value), Ref) else None
         is_known = isinstance(found, Dict) and found.exact and not found.element
         return [of_key(key) for key in found.items] if is_known and isinstance(found, Dict) else None
@@ -630,7 +631,7 @@ class Iteration(Core):
                 self._went_round = bool(rounds)
                 exact = exact and sure
                 done.extend(ended)
-        return self.joined(done), exact and len(node.generators) == 1
+        return self.joined(done), exact
 
     def _clause_rounds(
         self,
@@ -674,7 +675,9 @@ class Iteration(Core):
                 sure = sure and is_let_through
                 following.extend(kept if sure else ())
                 for one in ready:
-                    following.extend(self._clauses(node, depth + 1, one, frame, produced, keys)[0])
+                    ended, is_whole = self._clauses(node, depth + 1, one, frame, produced, keys)
+                    following.extend(ended)
+                    sure = sure and is_whole
                 if not is_let_through:
                     # What is under such a key may not be there.
                     keys[made:] = [()] * (len(keys) - made)
@@ -708,8 +711,10 @@ class Iteration(Core):
             return [r for after, value in results for r in self._around(node, frame.around, value, after, frame)]
         for after, value in results:
             if node.each:
+                is_generator = isinstance(atom := only(value), Ref) and isinstance(after.get(atom), Generator)
                 for _, rounds in self.iterate(value, after, frame, Site(frame.module, node.ordinal)):
                     frame.yields.extend(rounds)
+                received = (self.given_back or received) if is_generator else received
             else:
                 frame.yields.append(value)
         return [(s, received) for s, _ in results]
@@ -848,7 +853,7 @@ def _yields_in_order(body: tuple[ir.Stmt, ...]) -> bool:
         if isinstance(statement, ir.For | ir.While | ir.With):
             if not _yields_in_order(inner):
                 return False
-        elif _yields(inner) or (isinstance(statement, ir.Assign) and isinstance(statement.value, ir.Yield)):
+        elif _yields(inner) or _receives((statement,)):
             return False
     return True
 

@@ -24,6 +24,9 @@ class Program(Protocol):
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The name of the project's module that an import means; None for libraries."""
 
+    def below_library(self, importer: str, library: str, name: str) -> str | None:
+        """The project's module that ``from library import name`` means, in a folder called as the library is."""
+
     def child(self, package: str, name: str) -> str | None:
         """The submodule of this name in a package of the project."""
 
@@ -67,7 +70,7 @@ class Program(Protocol):
         """Whether a magic of a notebook runs a module in the kernel, whose main module then holds what that defines."""
 
     def may_launch(self, module: str) -> bool:
-        """Whether something that a rule judges may start in the code of a module."""
+        """Whether something that a rule judges may start in the code of a module, or of one that it imports."""
 
     def settles(self, module: str, function: ir.Function) -> bool:
         """Whether a function of a module may start something or decide how it goes, itself or by what it names."""

@@ -6,6 +6,8 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import questions
+from cudalint.machine.effects.command_line.options import as_option
+from cudalint.machine.effects.stdlib import flags
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, LibraryObject, Sequence
@@ -33,7 +35,7 @@ from cudalint.machine.values import (
 # A function with one of its options, and a command as which a function is run: their first argument is the function.
 _GIVEN, _RUN = (Lib("cudalint.option.given"),), (Lib("cudalint.command.run"),)
 # What is kept of an option besides its value.
-_OF_OPTION = frozenset({"name", "names", "callback", "type", "is_flag"})
+_OF_OPTION = frozenset({"name", "names", "callback", "default", "type", "is_flag"})
 # The words of the command line that is read, as far as they are not a subcommand's name.
 _WORDS = Ref(("words of a command",))
 # What a function of a command line is given, of which only the class is known.
@@ -125,14 +127,33 @@ def option(machine: Machine, call: Call) -> Results:
     if name is None:
         return [(call.state, unknown("option", call.site))]
     default = call.kwargs.get("default", NONE)
-    value = unknown("option", call.site, *_spelled(call, names)) if default == NONE else default
+    value = unknown("option", call.site, *_spelled(call, names)) if default == NONE else _asked(call, names, default)
     note_machines(call.state, name)
     if name == "local_rank":
         value = (Rank("local"),)
         call.state.process = replace(call.state.process, local_rank_at_hand=True)
     told: list[tuple[str, Value]] = [("name", (_text(name),)), ("names", const(tuple(_texts(call))))]
+    told += [] if default == NONE else [("default", default)]
     told += [(key, call.kwargs[key]) for key in ("callback", "type", "is_flag") if key in call.kwargs]
     return [(call.state, (Partial((Lib("cudalint.option"),), (value,), tuple(told)),))]
+
+
+def _asked(call: Call, names: list[str], default: Value) -> Value:
+    """What a user says by an option that has a default."""
+    flag, _ = _spelled(call, names)
+    off = next((text.partition("/")[2].strip() for text in _texts(call) if "/" in text), flag)
+    if default in (TRUE, FALSE):
+        return flags.may_be_given(default, (flag, off), call.site)
+    return as_option(default, unknown("option", call.site, flag, "choice"))
+
+
+def call_function(machine: Machine, call: Call) -> Results:
+    """``typer.run(main)``: a function, or a class of records, whose parameters are the options."""
+    function = call.args[0] if call.args else call.get("function") or ()
+    asked = flags.of_function(machine, function, call.state)
+    if not function:
+        return [(call.state, unknown("call", call.site))]
+    return machine.call_value(function, [], asked, call.state, call.frame, call.site)
 
 
 def _texts(call: Call) -> list[str]:
@@ -178,7 +199,7 @@ def given(machine: Machine, call: Call) -> Results:
     named = only(own["name"])
     name = named.path.rpartition(".")[2] if isinstance(named, Lib) else ""
     said = _said(call.state)
-    value = value if said is None else _as_said(said, own, value)
+    value = value if said is None else _as_said(said, own, own.get("default", value))
     results: Results = [(call.state, value)]
     if "callback" in own:
         asked: list[Value] = [_CONTEXT, unknown("parameter", call.site), value]
@@ -309,7 +330,8 @@ def run_group(machine: Machine, call: Call) -> Results:
     if constant(own) is ...:
         if said is not None:
             _say_words(call.state, said[:at])
-        states = [s for s, _ in machine.call_value(own, [], {}, call.state, call.frame, call.site)]
+        asked = flags.of_function(machine, own, call.state, None if said is None else said[:at])
+        states = [s for s, _ in machine.call_value(own, [], asked, call.state, call.frame, call.site)]
     for other in (f for f in commands if named and f is not named[0]):
         _leave(machine, other, call.state)
     for function in named[:1] or commands:
@@ -317,7 +339,8 @@ def run_group(machine: Machine, call: Call) -> Results:
             alone = state.clone()
             if said is not None:
                 _say_words(alone, said[at + 1 :] if named else said)
-            ended = machine.call_value(function, [], {}, alone, call.frame, call.site)
+            asked = flags.of_function(machine, function, alone, said)
+            ended = machine.call_value(function, [], asked, alone, call.frame, call.site)
             machine.end([s for s, _ in ended])
     # click ends the process after the command.
     return [] if commands else [(s, NONE) for s in states]

@@ -12,7 +12,7 @@ from cudalint.machine.values import NONE, Const, Lib, Value, const, constant, on
 DECLARED, UNDECLARED = "<declared> ", "<undeclared>"
 _ACTIONS = frozenset({"append", "count", "store", "store_const", "store_false", "store_true"})
 _TYPES: dict[str, type] = {"builtins.float": float, "builtins.int": int, "builtins.str": str}
-_SAYS_NOTHING = frozenset({"choices", "default", "help", "metavar", "required"})
+_SAYS_NOTHING = frozenset({"choices", "default", "help", "metavar"})
 _OPTIONAL = "argparse.BooleanOptionalAction"
 
 
@@ -40,7 +40,7 @@ def declaration(names: Iterable[str], given: Mapping[str, Value]) -> Value | Non
             continue
         if isinstance(atom, Lib) and (atom.path in _TYPES if name == "type" else atom.path == _OPTIONAL):
             found.append((name, atom.path))
-        elif isinstance(atom, Const) and name in ("action", "const", "dest", "nargs"):
+        elif isinstance(atom, Const) and name in ("action", "const", "dest", "nargs", "required"):
             found.append((name, atom.value))
         elif value != NONE:
             return None

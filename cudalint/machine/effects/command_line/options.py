@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cudalint.machine.effects.command_line import declared
+from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, LibraryObject, Sequence
+from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, WHOLE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.slices import is_rest
 from cudalint.machine.state import State
@@ -47,10 +48,13 @@ _FLAGS = unknown("absl.flags.FLAGS")
 
 
 def parser(machine: Machine, call: Call) -> Results:
-    """``ArgumentParser()``: gathers the defaults of its arguments, those of its parents first."""
+    """``ArgumentParser()``, or one below it: gathers the defaults of its arguments, those of its parents first."""
     fields = _inherited(machine, call)
-    made = LibraryObject(_PARSER, fields, call.site)
-    return [(call.state, (call.state.new(("parser", call.site), made),))]
+    made: Value = (call.state.new(("parser", call.site), LibraryObject(_PARSER, fields, call.site)),)
+    if not call.path.endswith(".__init__"):
+        return [(call.state, made)]
+    keep_self(call, made)
+    return [(call.state, NONE)]
 
 
 def commands(machine: Machine, call: Call) -> Results:
@@ -261,7 +265,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     kinds: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
-        words = _words(machine, call)
+        words = words_of(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
         if call.frame.tries and _are_refused(found.fields, words):
             return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
@@ -271,6 +275,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
         fields = {k[2:]: _parsed_as(v, told) for k, v in said.items() if k.startswith("--")}
         fields |= _given_among(machine, call, found.fields) if known is None else known
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
+        fields |= {} if declared.UNDECLARED in found.fields else {WHOLE: TRUE}
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
     for state, options in _converted(machine, call, fields, kinds):
@@ -280,7 +285,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
 
 def _are_refused(fields: dict[str, Value], words: list[str] | None) -> bool:
     """Whether argparse ends a program that is given these words."""
-    return bool(words) and declared.parsed(fields, words or []) is declared.REFUSED
+    return words is not None and declared.parsed(fields, words) is declared.REFUSED
 
 
 def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None) -> dict[str, Value] | None:
@@ -338,7 +343,7 @@ def _said_by_command(parser: LibraryObject, words: Iterable[str]) -> dict[str, V
     return {}
 
 
-def _words(machine: Machine, call: Call) -> list[str] | None:
+def words_of(machine: Machine, call: Call) -> list[str] | None:
     """The words of a command line that the program makes up by itself, where all are known."""
     items = machine.exact_items(call.get("args") or (), call.state)
     words = None if items is None else [constant(item) for item in items]
@@ -436,7 +441,7 @@ def _is_given(flag: str, words: list[str]) -> bool:
 def _filled(machine: Machine, call: Call, given: Value, fields: dict[str, Value]) -> list[State]:
     """A namespace of the program's own gets the options; a default only where it has no such attribute yet."""
     states = [call.state]
-    for name in (n for n in fields if n != MADE_OPTION):
+    for name in (n for n in fields if n not in (MADE_OPTION, WHOLE)):
         states = [
             after
             for state in states

@@ -11,7 +11,7 @@ from cudalint.machine.effects.concurrency.threads import each_in_thread, initial
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import NOTHING_LEFT, Closure, Dict, LibraryObject, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
@@ -34,6 +34,7 @@ from cudalint.machine.values import (
     FALSE,
     NONE,
     TRUE,
+    Atom,
     Bound,
     Const,
     Partial,
@@ -51,8 +52,13 @@ from cudalint.machine.values import (
 
 
 def pool(machine: Machine, call: Call) -> Results:
-    """``Pool(n, initializer, initargs)``: forks here, runs initializers here."""
+    """``Pool(n, initializer, initargs)``: forks here, runs initializers here.
+
+    ``kind = "remembers"``: of an object that has one, and what its model says of its arguments counts.
+    """
     state = call.state
+    if choices.idle(machine, call):
+        return [(state, unknown("pool", call.site))]
     if bootstrapping(machine, call, "Pool()") or daemon_child(machine, call, "Pool()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     library = library_of(call)
@@ -63,6 +69,7 @@ def pool(machine: Machine, call: Call) -> Results:
         launching.fix_by_fresh(machine, state, library, context, call.site)
     workers_ = call.get(call.text("workers", "processes"))
     fields: dict[str, Value] = {
+        **(_remembered(call) if call.text("kind") == "remembers" else {}),
         "<library>": const(library),
         "<context>": context or NONE,
         "<many>": const(count_of(workers_)),
@@ -72,6 +79,7 @@ def pool(machine: Machine, call: Call) -> Results:
         "<initargs>": call.get("initargs") or NONE,
         "<snapshot>": (Snapshot(state.clone()),),
         "<count>": workers_ or NONE,
+        "<daemon>": const(not _makes_others(machine, context, state)),
     }
     ref = state.new(("pool", call.site), LibraryObject(call.text("type", "multiprocessing.Pool"), fields, call.site))
     if fields["<initializer>"] != NONE:
@@ -82,6 +90,25 @@ def pool(machine: Machine, call: Call) -> Results:
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
+
+
+def _remembered(call: Call) -> dict[str, Value]:
+    """What an object that has a pool of its own was made of, by the names of its parameters."""
+    return {**call.kwargs, **{name: value for name in call.params if (value := call.get(name)) is not None}}
+
+
+def _makes_others(machine: Machine, context: Value | None, state: State) -> bool:
+    """Whether a context makes processes of a class of the program that are no daemons when they are told to be."""
+    kind = _process_class(machine, context or (), state)
+    order = machine.mro(kind, state) if isinstance(kind, Ref) else ()
+    scopes = (state.get(entry.scope) for entry in order if isinstance(entry, Class))
+    return any(isinstance(scope, Scope) and "daemon" in scope.variables for scope in scopes)
+
+
+def _process_class(machine: Machine, owner: Value, state: State) -> Atom | None:
+    """What a class of the program, of a context or of a pool, has for making processes."""
+    found = state.get(atom) if isinstance(atom := only(owner), Ref) else None
+    return machine.user_method(found, "Process", state) if isinstance(found, Instance) else None
 
 
 def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Value], library: str) -> list[Ended]:
@@ -96,7 +123,7 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
             chain=chain,
             many=fields["<many>"] == TRUE,
             reused=False,
-            daemon=True,
+            daemon=fields["<daemon>"] == TRUE,
             failures={"initializer": "hang", "unpickle": "crash", "body": "hang", **failures(call)},
             library=library,
             initializer=first,
@@ -124,7 +151,7 @@ def pool_once(machine: Machine, call: Call) -> Results:
 
 def pool_map(machine: Machine, call: Call) -> Results:
     """``pool.map(f, xs)`` and its like: each item is one task."""
-    function = call.get(call.text("function", "func")) or call.get("fn") or ()
+    function = choices.argument(call, call.text("function", "func")) or call.get("fn") or ()
     state = call.state
     name = call.path.rpartition(".")[2]
     given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
@@ -302,7 +329,7 @@ def _pool_run(
         chain=chain,
         many=several and not single and not _single_task(call, machine, state),
         reused=reused,
-        daemon=family == "pool" or (call.flag("daemon") and obj.fields.get("<daemon>") != FALSE),
+        daemon=(family == "pool" or call.flag("daemon")) and obj.fields.get("<daemon>") != FALSE,
         failures={
             "body": "crash",
             "unpickle": "hang" if family == "pool" else "crash",
@@ -486,9 +513,18 @@ def subclassed(machine: Machine, call: Call) -> Results:
         return [(call.state, NONE)]
     results: Results = []
     for state, made in machine.library_call(replace(call, path=base, spec=spec, receiver=None)):
+        if call.receiver is not None and _process_class(machine, (call.receiver,), state) is not None:
+            # What it makes of them is its own affair: mostly processes that may have children.
+            _told_apart(made, state)
         keep_self(replace(call, state=state), made)
         results.append((state, NONE))
     return results
+
+
+def _told_apart(made: Value, state: State) -> None:
+    found = state.get(atom) if isinstance(atom := only(made), Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, LibraryObject):
+        state.store(atom, replace(found, fields={**found.fields, "<daemon>": FALSE}))
 
 
 def executor(machine: Machine, call: Call) -> Results:

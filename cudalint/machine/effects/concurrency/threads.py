@@ -29,6 +29,8 @@ def thread(machine: Machine, call: Call) -> Results:
         "_args": call.get("args") or NONE,
         "_kwargs": call.get("kwargs") or NONE,
     }
+    if name := call.get("name"):
+        fields["name"] = name
     state = call.state
     if initialised(call, fields):
         return [(state, NONE)]

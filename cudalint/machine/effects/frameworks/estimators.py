@@ -10,28 +10,31 @@ from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Ref, Value, unknown
+from cudalint.machine.values import FALSE, NONE, Atom, Bound, Lib, Ref, Value, unknown
 
 
 def search(machine: Machine, call: Call) -> Results:
-    """``GridSearchCV(estimator, grid, n_jobs=)``: fits nothing yet."""
+    """``GridSearchCV(estimator, grid, n_jobs=)``: fits nothing yet; ``kind = "clones"``: only clones, ever."""
     fields: dict[str, Value] = {
         "<estimator>": call.get("estimator") or NONE,
         "<jobs>": call.get("n_jobs") or NONE,
-        "<refit>": call.get("refit") or (),
+        "<refit>": FALSE if call.text("kind") == "clones" else call.get("refit") or (),
     }
     made = LibraryObject("sklearn.model_selection.Search", fields, call.site)
     return [(call.state, (call.state.new(("search", call.site), made),))]
 
 
 def search_fit(machine: Machine, call: Call) -> Results:
-    """``search.fit(X, y)``: fits clones in workers, then the best one here."""
+    """``search.fit(X, y)``: fits clones in workers, then the best one here, unless it is told not to."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if not isinstance(found, LibraryObject) or call.receiver is None:
         return [(call.state, unknown("search", call.site))]
     estimator = found.fields.get("<estimator>", NONE)
     results: Results = []
     for state, _ in _in_workers(machine, call, estimator, found.fields.get("<jobs>", NONE)):
+        if found.fields.get("<refit>") == FALSE:
+            results.append((state, (call.receiver,)))
+            continue
         for method in _methods(machine, estimator, "fit", state):
             for after, _ in machine.call_value((method,), list(call.args), {}, state, call.frame, call.site):
                 results.append((after, (call.receiver,)))

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.environments import call_methods
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.cuda import VISIBLE, is_set
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.handlers import is_function
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
+from cudalint.machine.values import NONE, Partial, Rank, Ref, Value, const, constant, only, unknown
 from cudalint.machine.values import Lib as LibraryName
-from cudalint.machine.values import Partial, Rank, Ref, Value, const, constant, only, unknown
+from cudalint.models.library import Spec
 
 _WORK, _PATH = "<work>", "<path>"
 
@@ -112,9 +114,28 @@ def start(machine: Machine, call: Call) -> Results:
     What that does to its own process is looked at, and nothing else of it: what it gives is not known here.
     """
     held = library_object(call)
-    if held is None:
-        return [(call.state, unknown("remote", call.site))]
-    model = machine.library.function(str(constant(held.fields[_PATH]))) or {}
+    if held is not None:
+        model = machine.library.function(str(constant(held.fields[_PATH]))) or {}
+        _run_without_gpus(machine, call, held.fields[_WORK], model)
+    return [(call.state, unknown("remote", call.site))]
+
+
+def run(machine: Machine, call: Call) -> Results:
+    """``start_simulation(client_fn=f, client_resources={"num_gpus": 1})``: it has the function run elsewhere, which
+    makes an object whose methods are called there.
+    """
+    work = choices.argument(call, call.text("function")) or ()
+    holder = call.get(call.text("key").partition(".")[0])
+    atom = only(holder or ())
+    is_shown = holder in (None, NONE) or (isinstance(atom, Ref) and isinstance(call.state.get(atom), Dict))
+    asked = constant(choices.argument(call, call.text("key")) or NONE)
+    if is_shown and not call.open and is_function(work, call.state) and asked in (0, None):
+        given = [unknown("given", call.site)]
+        _run_without_gpus(machine, replace(call, args=given, kwargs={}), work, call.spec)
+    return [(call.state, unknown("remote", call.site))]
+
+
+def _run_without_gpus(machine: Machine, call: Call, work: Value, model: Spec) -> None:
     ready = call.state.clone()
     chain = machine.chain(ready, call.site, "another process runs it, and it asks for no GPU")
     before = ready.process
@@ -129,8 +150,7 @@ def start(machine: Machine, call: Call) -> Results:
     inner = Frame(call.frame.scope, call.frame.module)
     # Others may have it run elsewhere, too: what lies in it is still looked at as what nobody calls.
     entered = set(machine.record.entered)
-    for after, made in machine.call_value(held.fields[_WORK], call.args, call.kwargs, ready, inner, call.site):
-        if _is_class(held.fields[_WORK], after):
+    for after, made in machine.call_value(work, call.args, call.kwargs, ready, inner, call.site):
+        if _is_class(work, after) or "function" in model:
             call_methods(machine, replace(call, state=after, frame=inner), made)
     machine.record.entered &= entered
-    return [(call.state, unknown("remote", call.site))]

@@ -41,6 +41,9 @@ def apart(machine: Machine, call: Call) -> list[Call]:
     laid over it is not known whether it is ever used.
     """
     name = call.text("device") or ("device" if call.text("does") in _BY_DEVICE else "")
+    if call.text("does") == "device" and call.get("index") and call.state.process.rank is not None:
+        # Among ranks it matters which number it is.
+        name = "index"
     value = call.get(name) if name else None
     if value is None or len(value) < 2 or questions.identity(value) is None:
         return [call]
@@ -222,8 +225,8 @@ def spared(call: Call) -> bool:
 def idle(machine: Machine, call: Call) -> bool:
     """Whether an argument is certainly one of those with which the model says that the function does nothing.
 
-    False, which TOML has, stands also for None, which it has not. So it is where ``needed`` names arguments, and none
-    of them is given.
+    False, which TOML has, stands also for None, which it has not, and ``"*"`` for all but None. So it is where
+    ``needed`` names arguments, and none of them is given.
     """
     if _lacks(call):
         return True
@@ -242,6 +245,8 @@ def _lacks(call: Call) -> bool:
 
 
 def _leaves_idle(machine: Machine, atom: Atom, values: list[object], state: State) -> bool:
+    if "*" in values:
+        return not (isinstance(atom, Const) and atom.value is None)
     if isinstance(atom, Const):
         return _is_one(atom, values) or (atom.value is None and False in values)
     return [] in values and machine.exact_items((atom,), state) == []

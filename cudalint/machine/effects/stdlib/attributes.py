@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import builtins
+import collections
 import sys
 from dataclasses import replace
 from itertools import islice
@@ -11,7 +14,18 @@ from cudalint.machine import absent, exceptions, operators
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
-from cudalint.machine.heap import ANY_NAME, NAMESPACE, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import (
+    ANY_NAME,
+    NAMESPACE,
+    WHOLE,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -40,7 +54,12 @@ _NO_NAME = "no such name"
 
 
 def hasattr_(machine: Machine, call: Call) -> Results:
-    """``hasattr(x, "name")``: true for an attribute that is set, false where no code of a known class could set it."""
+    """``hasattr(x, "name")``: true for an attribute that is set, false where no code of a known class could set it.
+
+    ``"name" in args`` asks a namespace the same.
+    """
+    if isinstance(call.receiver, Ref):
+        call = replace(call, args=[(call.receiver,), *call.args])
     name = constant(call.args[1]) if len(call.args) == 2 else ...
     if not isinstance(name, str):
         return [(call.state, unknown("hasattr", call.site))]
@@ -188,6 +207,8 @@ def setattr_(machine: Machine, call: Call) -> Results:
             call.state.store(atom, replace(found, attributes={**made, ANY_NAME: TRUE}))
         elif isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == NAMESPACE:
             call.state.store(atom, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
+        elif isinstance(atom, Ref) and isinstance(found, Class):
+            call.state.store(atom, replace(found, told=found.told | {ANY_NAME}))
     return [(call.state, NONE)]
 
 
@@ -209,6 +230,8 @@ def has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
         case Const(value=value) if isinstance(value, bool | int | float | str | None):
             return hasattr(value, name)
         case Lib(path=path):
+            if (own := _own_class(path)) is not None:
+                return hasattr(own, name)
             known = machine.library.function(f"{path}.{name}") or machine.library.function(f"{path}.{name}.__get__")
             return True if known is not None else None
         case Tensor(type=kind):
@@ -219,6 +242,28 @@ def has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
             function = atom.function if isinstance(atom, Bound) else atom
             return _object_has(machine, function, name, state) if isinstance(function, Ref) else None
     return None
+
+
+def _own_class(path: str) -> type | None:
+    """A class of Python's own that has the same attributes in all its releases."""
+    module, _, name = path.rpartition(".")
+    found = getattr(_HOMES[module], name, None) if module in _HOMES else None
+    return found if isinstance(found, type) else None
+
+
+_HOMES: dict[str, object] = {"builtins": builtins, "collections": collections}
+
+
+def _class_has(machine: Machine, ref: Ref, cls: Class, name: str, state: State) -> bool | None:
+    """Whether a class has an attribute: what set one on it has run, unless nobody saw under which name."""
+    if hasattr(type, name):
+        return True
+    order = machine.mro(ref, state)
+    own = [entry for entry in order if isinstance(entry, Class)]
+    if any(ANY_NAME in entry.told for entry in own):
+        return None
+    given = absent.class_gives(order, name, machine.library, state, deleted=True)
+    return None if given is False and (cls.members or any(entry.meta for entry in own)) else given
 
 
 def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | None:
@@ -236,8 +281,12 @@ def _object_has(machine: Machine, ref: Ref, name: str, state: State) -> bool | N
             if name in attributes_of_function(found, state) or hasattr(FunctionType, name):
                 return True
             return False if bare else None
+        case LibraryObject(fields=fields) if WHOLE in fields and ANY_NAME not in fields:
+            return name in fields or hasattr(argparse.Namespace, name)
         case LibraryObject(fields=fields, type=kind):
             return True if name in fields or machine.library.function(f"{kind}.{name}") is not None else None
+        case Class():
+            return _class_has(machine, ref, found, name, state)
         case Instance(attributes=attributes, cls=cls):
             deleted = absent.is_deleted(attributes, name)
             given = absent.class_gives(machine.mro(cls, state), name, machine.library, state, deleted)

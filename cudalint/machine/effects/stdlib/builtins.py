@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
-from cudalint.machine import exceptions, gpu_memory, operators
+from cudalint.machine import exceptions, gpu_memory, operators, paths
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.stdlib.types import is_a_class, is_callable
 from cudalint.machine.frame import Call, Raised, Results
@@ -90,6 +90,8 @@ def _cast_atom(kind: str, atom: object, call: Call) -> Const | Rank | Dev | Unkn
                 return Unknown(("cast", call.site))
         case Lib(path=path) if kind == "str" and _is_type(path):
             return Const(f"<class '{path.removeprefix('builtins.')}'>")
+        case Unknown(sym=sym) if kind == "str" and (written := paths.written(sym)) is not None:
+            return Const(str(written))
         case Unknown(sym=sym):
             return Unknown((kind, sym))
     return Unknown((kind, call.site))

@@ -11,16 +11,19 @@ import binascii
 import bisect
 import datetime
 import decimal
+import difflib
 import fnmatch
 import fractions
 import heapq
 import itertools
 import json
+import keyword
 import math
 import operator
 import os.path
 import shlex
 import statistics
+import string
 import struct
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sized
@@ -86,11 +89,14 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
         operator.add, operator.sub, operator.mul, operator.truediv, operator.floordiv, operator.mod, operator.neg,
         operator.abs, operator.and_, operator.or_, operator.xor, operator.contains, operator.countOf, operator.indexOf,
     )},
+    "difflib.get_close_matches": difflib.get_close_matches, "keyword.iskeyword": keyword.iskeyword,
+    "string.capwords": string.capwords,
     "fnmatch.fnmatch": fnmatch.fnmatch, "fnmatch.fnmatchcase": fnmatch.fnmatchcase,
     "itertools.accumulate": itertools.accumulate, "itertools.chain": itertools.chain,
     "itertools.combinations": itertools.combinations, "itertools.compress": itertools.compress,
     "itertools.groupby": _grouped, "itertools.islice": itertools.islice, "itertools.pairwise": itertools.pairwise,
-    "itertools.permutations": itertools.permutations, "itertools.zip_longest": itertools.zip_longest,
+    "itertools.permutations": itertools.permutations, "itertools.product": itertools.product,
+    "itertools.zip_longest": itertools.zip_longest,
     "os.path.basename": os.path.basename, "os.path.dirname": os.path.dirname, "os.path.isabs": os.path.isabs,
     "os.path.split": os.path.split, "os.path.splitext": os.path.splitext,
     "shlex.split": shlex.split, "textwrap.dedent": textwrap.dedent, "textwrap.indent": textwrap.indent,

@@ -12,7 +12,7 @@ from cudalint.machine import mappings, operators, questions, sets
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, ZERO, Dict, Generator, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.keys import as_key, of_key
+from cudalint.machine.keys import FROZEN, as_key, of_key
 from cudalint.machine.picking import is_choice
 from cudalint.machine.slices import as_slice
 from cudalint.machine.state import State
@@ -35,6 +35,7 @@ from cudalint.machine.values import (
     unknown,
 )
 
+_FROZEN = "builtins.frozenset"
 _KINDS = {"tuple": "tuple", "set": "set", "frozenset": "set"}
 
 
@@ -45,7 +46,8 @@ def container(machine: Machine, call: Call) -> Results:
     most = _most(call)
     if not call.args:
         made = Sequence(kind, () if most is not ... else None, (), False, None if most is ... else most)
-        return [(call.state, (call.state.new(("container", call.site), made),))]
+        name = FROZEN if call.path == _FROZEN else "container"
+        return [(call.state, (call.state.new((name, call.site), made),))]
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         # Of several arguments the first gives elements, and the others say which of them, or give more.
@@ -60,7 +62,9 @@ def container(machine: Machine, call: Call) -> Results:
             if ordered is None and _orders(call.path) and (exact is not None or is_of_constants):
                 ordered = _of_any_order(items)
             made = _of_most(Sequence(kind, items if ordered is None else ordered, (), exact is None), most)
-            name = NOTHING_LEFT if made.items == () and _has_nothing_left(call.args[0]) else "container"
+            name = FROZEN if call.path == _FROZEN else "container"
+            if made.items == () and _has_nothing_left(call.args[0]):
+                name = NOTHING_LEFT
             results.append((after, (after.new((name, call.site), made),)))
     return results
 
@@ -364,6 +368,8 @@ def list_method(machine: Machine, call: Call) -> Results:
             return [(call.state, NONE)]
         case "append" | "add":
             given = call.args[0] if call.args else NONE
+            if name == "add" and call.frame.tries and machine.refuses_hash(given, call.state):
+                return _refused(machine, call, "TypeError")
             if name == "add" and _has(found, given, call.state):
                 return [(call.state, NONE)]
             longer = operators.append(found, given)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
 
-from cudalint.machine import operators, questions
+from cudalint.machine import operators, questions, sets
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import ITER, NOTHING_LEFT, TAKEN_OF, Generator, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import ITER, NOTHING_LEFT, TAKEN_OF, Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
@@ -22,6 +22,8 @@ from cudalint.machine.values import NONE, TRUE, Bound, Const, Ref, Unknown, Valu
 MOST_COMBINED = 8
 # What goes round and round in what is known of it.
 _CYCLE = "cycle"
+# How far it is counted where no end is set, and how many of it are taken one by one.
+_MOST_COUNTED, _MOST_SLICED = 2**31, 64
 
 
 def range_(machine: Machine, call: Call) -> Results:
@@ -134,6 +136,46 @@ def cycle(machine: Machine, call: Call) -> Results:
         made = Sequence(_CYCLE if exact else ITER, items, (), True) if items else Sequence(ITER, ())
         results.append((state, (state.new(("cycle", call.site), made),)))
     return results
+
+
+def count(machine: Machine, call: Call) -> Results:
+    """``itertools.count(start, step)``: numbers without an end."""
+    start, step = (integer(call.get(name) or const(default)) for name, default in (("start", 0), ("step", 1)))
+    if start is None or not step:
+        return [(call.state, unknown("count", call.site))]
+    numbers = range(start, start + step * _MOST_COUNTED, step)
+    items = tuple(const(number) for number in numbers[:2])
+    made = Sequence(ITER, items, (), True, numbers=numbers)
+    return [(call.state, (call.state.new(("count", call.site), made),))]
+
+
+def islice_(machine: Machine, call: Call) -> Results:
+    """``itertools.islice(xs, stop)``, of what goes round and round or counts without an end; else of any iterator."""
+    atom, state = only(call.args[0]) if call.args else None, call.state
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    bounds = [None if value == NONE else integer(value) for value in call.args[1:]]
+    is_known = None not in bounds[-2:][:1] and len(bounds) in (1, 2)
+    if not isinstance(atom, Ref) or not isinstance(found, Sequence) or not is_known or machine.grows_on(atom):
+        return containers.container(machine, call)
+    taken = slice(*bounds)
+    if taken.stop is None or not 0 <= (taken.start or 0) <= taken.stop <= _MOST_SLICED:
+        return containers.container(machine, call)
+    if found.kind == _CYCLE and found.items:
+        row = [*found.items] * (taken.stop // len(found.items) + 1)
+        at = taken.stop % len(found.items)
+        state.store(atom, replace(found, items=(*found.items[at:], *found.items[:at])))
+    elif found.kind == ITER and found.numbers is not None:
+        row = [const(number) for number in found.numbers[: taken.stop]]
+        state.store(atom, _counted_on(found, taken.stop))
+    else:
+        return containers.container(machine, call)
+    return [(state, (state.new(("islice", call.site), Sequence(ITER, tuple(row[taken]))),))]
+
+
+def _counted_on(found: Sequence, taken: int) -> Sequence:
+    """What counts without an end, after some numbers were taken."""
+    numbers = (found.numbers or range(0))[taken:]
+    return replace(found, items=tuple(const(number) for number in numbers[:2]), numbers=numbers)
 
 
 def chain(machine: Machine, call: Call) -> Results:
@@ -339,6 +381,8 @@ def _chosen(machine: Machine, call: Call, state: State) -> Results | None:
     """The first of the items whose key is the greatest or the least, where all keys are known; None otherwise."""
     key, items = call.kwargs.get("key", NONE), machine.exact_items(call.args[0], state)
     atom = only(call.args[0])
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    items = sets.values_of(found) if isinstance(found, Dict) else items
     grows = isinstance(atom, Ref) and machine.grows_on(atom)
     if key == NONE or call.path not in _CHOICES or not items or len(items) > MOST_COMBINED or grows:
         return None
@@ -431,6 +475,9 @@ def _advance(machine: Machine, ref: Ref, state: State) -> None:
     found = state.get(ref)
     if not isinstance(found, Sequence) or found.kind not in {*TAKEN_OF, _CYCLE} or not found.items:
         return
+    if found.numbers is not None and not machine.grows_on(ref):
+        state.store(ref, _counted_on(found, 1))
+        return
     first, *more = found.items
     rest = tuple(more)
     if found.kind == _CYCLE and not machine.grows_on(ref):
@@ -519,6 +566,9 @@ def generator_method(machine: Machine, call: Call) -> Results:
             return [(after, NONE) for after in (*(s for s, _ in given), *ended)]
         sent = call.args[0] if call.path.endswith(".send") and call.args else NONE
         return machine.next_of(call.receiver, found, call.state, call.frame, sent)
+    if isinstance(call.receiver, Ref) and isinstance(found, Generator) and call.path.endswith(".close"):
+        call.state.store(call.receiver, Sequence("iterator", ()))
+        return [(call.state, NONE)]
     if isinstance(call.receiver, Ref) and isinstance(found, Generator):
         return machine.consume(call.receiver, found, call.state, call.frame)
     if isinstance(call.receiver, Ref) and call.path.endswith(".send") and call.args:

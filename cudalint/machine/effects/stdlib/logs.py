@@ -6,13 +6,14 @@ fork inherits it. Nothing of this costs anything in a program that attaches noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
 from cudalint.machine import questions
+from cudalint.machine.effects.receivers import initialised, starter
 from cudalint.machine.effects.stdlib.builtins import show
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Closure, Instance, LibraryObject
+from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
@@ -262,6 +263,42 @@ def _lineage(state: State, name: str) -> Iterator[str]:
 
 def _of_kind(fields: dict[str, Value], kind: str) -> list[tuple[str, Value]]:
     return [(name, given) for name, given in fields.items() if name.startswith(f"{kind} ")]
+
+
+def adapter(machine: Machine, call: Call) -> Results:
+    """``LoggerAdapter(logger, extra)``."""
+    fields = {"logger": call.get("logger") or NONE, "extra": call.get("extra") or NONE}
+    if initialised(call, fields):
+        return [(call.state, NONE)]
+    return [(call.state, (call.state.new(("adapter", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def adapted(machine: Machine, call: Call) -> Results:
+    """``adapter.info(message)``: its logger, where it listens, is given what ``process()`` makes of the message."""
+    found = starter(call.receiver, call.state)
+    logger, level = only(found.fields.get("logger", ())) if found is not None else None, _level_of(call)
+    name = _ROOT if logger is None else _name(logger) or _ROOT
+    if found is None or level is None or not _passes(call.state, name, level):
+        return [(call.state, NONE)]
+    before = call.args[: len(call.args) and call.path.endswith(".log")]
+    results = []
+    for state, message in _processed(machine, call, found.ref, call.args[len(before) :][:1] or [NONE]):
+        given = replace(call, receiver=logger, state=state, args=[*before, message, *call.args[len(before) + 1 :]])
+        results.extend(record(machine, given))
+    return results
+
+
+def _processed(machine: Machine, call: Call, adapter: Ref, message: list[Value]) -> Results:
+    state = call.state
+    instance = state.get(adapter)
+    method = machine.user_method(instance, "process", state) if isinstance(instance, Instance) else None
+    if method is None:
+        return [(state, message[0])]
+    options: dict[Hashable, Value] = dict(call.kwargs.items())
+    named: Value = (state.new(("kwargs", call.site), Dict(options)),)
+    made = machine.call_value((Bound(method, adapter),), [*message, named], {}, state, call.frame, call.site)
+    texts = [(after, (machine.exact_items(pair, after) or [()])[0]) for after, pair in made]
+    return [(after, text or unknown("message", call.site)) for after, text in texts]
 
 
 def enabled(machine: Machine, call: Call) -> Results:

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib import flags
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -325,11 +326,13 @@ def command_object(machine: Machine, call: Call) -> Results:
     atom = only(component)
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Class):
-        made = machine.call_value(component, [], {}, call.state, call.frame, call.site)
+        asked = flags.of_function(machine, component, call.state)
+        made = machine.call_value(component, [], asked, call.state, call.frame, call.site)
         return [done for state, value in made for done in one_of(machine, call, value, state)]
     if isinstance(found, Instance | Dict):
         return one_of(machine, call, component, call.state)
-    return machine.call_value(component, [], {}, call.state, call.frame, call.site)
+    asked = flags.of_function(machine, component, call.state)
+    return machine.call_value(component, [], asked, call.state, call.frame, call.site)
 
 
 def one_of(machine: Machine, call: Call, component: Value, state: State) -> Results:
@@ -345,7 +348,8 @@ def one_of(machine: Machine, call: Call, component: Value, state: State) -> Resu
     for function in functions:
         if any(isinstance(a, Const | Unknown) for a in function):
             continue
-        results.extend(machine.call_value(function, [], {}, state.clone(), call.frame, call.site))
+        asked = flags.of_function(machine, function, state)
+        results.extend(machine.call_value(function, [], asked, state.clone(), call.frame, call.site))
     return [(after, NONE) for after, _ in results]
 
 

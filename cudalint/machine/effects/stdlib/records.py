@@ -8,11 +8,11 @@ from dataclasses import replace
 from cudalint.machine.effects.receivers import initialised
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Given, Results
-from cudalint.machine.heap import NAMESPACE, Class, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import NAMESPACE, WHOLE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Lib, Ref, Task, Value, const, constant, only, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Const, Lib, Ref, Task, Value, const, constant, only, unknown
 
 # What else a field tells of itself.
 _OF_FIELDS = ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only")
@@ -46,6 +46,20 @@ def fields(machine: Machine, call: Call) -> Results:
         made = LibraryObject(NAMESPACE, {**parts, **_defaults(default), "name": const(name)}, call.site)
         items.append((state.new(("field", call.site, name), made),))
     return [(state, (state.new(("fields", call.site), Sequence("tuple", tuple(items))),))]
+
+
+def is_record(machine: Machine, call: Call) -> Results:
+    """``is_dataclass(x)``: of a class of the program, of its instances, and of what is certainly none of these."""
+    atom = only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Const) or isinstance(found, Sequence | Dict):
+        return [(call.state, FALSE)]
+    cls = found.cls if isinstance(found, Instance) else atom
+    order = machine.mro(cls, call.state) if isinstance(cls, Ref) else ()
+    if any(isinstance(entry, Class) and entry.is_dataclass for entry in order):
+        return [(call.state, TRUE)]
+    is_known = bool(order) and all(isinstance(entry, Class) for entry in order)
+    return [(call.state, FALSE if is_known else unknown("is_dataclass", *call.args))]
 
 
 def _defaults(given: Value | None) -> dict[str, Value]:
@@ -215,5 +229,6 @@ def namespace(machine: Machine, call: Call) -> Results:
     named = dict(zip(call.params, call.args, strict=False))
     if initialised(call, {**named, **call.kwargs}):
         return [(call.state, NONE)]
-    made = LibraryObject(NAMESPACE, {**named, **call.kwargs}, call.site)
+    whole = {} if call.open or len(call.args) > len(call.params) else {WHOLE: TRUE}
+    made = LibraryObject(NAMESPACE, {**named, **call.kwargs, **whole}, call.site)
     return [(call.state, (call.state.new(("namespace", call.site), made),))]

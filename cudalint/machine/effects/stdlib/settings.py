@@ -133,6 +133,8 @@ def method(machine: Machine, call: Call) -> Value | None:
     if last in paths.WRITE:
         machine.makes_file(call.state)
         _may_write(machine, ((owner,), *call.args), call.state)
+    if last in paths.RENAMES and not call.kwargs and paths.written(owner.sym) is not None:
+        return unknown("follows", (owner.sym, ".", last), *call.args)
     if last in paths.METHODS and not call.kwargs and paths.of_symbol(owner.sym) is not None:
         return unknown("follows", (owner.sym, ".", last), *call.args)
     return None

@@ -8,7 +8,7 @@ from cudalint.machine import formats, mappings, operators, versions
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.values import Const, Dev, Lib, Rank, Ref, Value, const, constant, only, unknown
+from cudalint.machine.values import FALSE, Const, Dev, Lib, Rank, Ref, Value, const, constant, only, unknown
 
 
 def str_method(machine: Machine, call: Call) -> Results:
@@ -17,6 +17,8 @@ def str_method(machine: Machine, call: Call) -> Results:
     name = call.path.rpartition(".")[2]
     if isinstance(call.receiver, Dev):
         return [(state, _device_text_method(name, call.receiver, call))]
+    if isinstance(call.receiver, Lib) and (of_version := _of_version(machine, name, call.receiver, call)):
+        return [(state, of_version)]
     text = call.receiver.value if isinstance(call.receiver, Const) else None
     if not isinstance(text, str):
         return [(state, unknown("str", call.site))]
@@ -106,14 +108,27 @@ def _replaced(device: Dev, parts: list[Hashable], call: Call) -> Value:
     return unknown("str", "replace", device, call.site)
 
 
+def _of_version(machine: Machine, name: str, of: Lib, call: Call) -> Value:
+    """What a method of the text of a package's version gives, where its least release tells; else nothing."""
+    least, given = machine.least_version(of), constant(call.args[0]) if call.args else None
+    if least is None:
+        return ()
+    if name == "split" and given == ".":
+        return (call.state.new(("version", call.site), Sequence("list", tuple(versions.parts(least)))),)
+    if name == "split":
+        # What may stand behind the numbers: a build, a release that comes before.
+        return (call.state.new(("version", call.site), Sequence("list", ((of,),), (), open=True)),)
+    if name == "startswith" and isinstance(given, str) and versions.is_older(given, least):
+        return FALSE
+    return (of,) if name in _KEEP_DEVICES or name == "replace" else ()
+
+
 def version(machine: Machine, call: Call) -> Results:
     """``Version(text)``: a version that a program writes down, or that of a package."""
     atom = only(call.args[0]) if call.args else None
     match atom:
         case Const(value=str(text)):
             return [(call.state, versions.version(text))]
-        case Lib(path=path) if path.endswith(".__version__"):
-            least = machine.library.least.get(path.partition(".")[0])
-            if least is not None:
-                return [(call.state, versions.installed(least))]
+        case Lib() if (least := machine.least_version(atom)) is not None:
+            return [(call.state, versions.installed(least))]
     return [(call.state, unknown("version", call.site, tuple(call.args)))]

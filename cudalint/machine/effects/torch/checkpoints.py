@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import file_names, operators, questions
-from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu import arrays, choices, cuda
 from cudalint.machine.effects.stdlib import buffers, copies
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject
@@ -16,7 +16,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Const, Dev, Rank, Ref, Tensor, Unknown, constant, only, unknown
+from cudalint.machine.values import NONE, Const, Dev, Rank, Ref, Tensor, Unknown, Value, const, constant, only, unknown
 
 
 def save(machine: Machine, call: Call) -> Results:
@@ -56,7 +56,7 @@ def load(machine: Machine, call: Call) -> Results:
     """``torch.load(file, map_location)``: where ``map_location`` says; without it where the data was when saved."""
     places = [file_names.named((atom,)) for atom in call.get("f") or ()]
     place = places[0] if len(places) == 1 else None
-    told = call.get("map_location") or NONE
+    told = _told(call)
     if told != NONE:
         device = next((d for d in operators.device_of(told) if d.is_gpu), None)
     else:
@@ -70,13 +70,21 @@ def load(machine: Machine, call: Call) -> Results:
     process = call.state.process
     on_first = cuda.current_index(process, device) == 0
     if on_first and has_own_gpu(process) and questions.only_rank(call.state.facts) is None:
-        machine.emit(_on_one_gpu(machine, call, _GOES_BACK if told == NONE else "map_location names it"))
+        detail = _GOES_BACK if told == NONE else f"{call.text('device', _MAPPED)} names it"
+        machine.emit(_on_one_gpu(machine, call, detail))
     state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, device, context=True)
     if state is None:
         return []
     return [(state, (arrays.new_tensor(machine, call, state, device, _LOADED),))]
 
 
+def _told(call: Call) -> Value:
+    """The device that a call, or its object, was told; a format that keeps none is loaded to the host without that."""
+    name = call.text("device", _MAPPED)
+    return choices.argument(call, name) or (NONE if name == _MAPPED else const("cpu"))
+
+
+_MAPPED = "map_location"
 _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
 _GOES_BACK = "without map_location it goes back to where it was saved"

@@ -176,7 +176,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
     number = fields.get("<num_workers>")
     if number is None and "<open>" not in fields:
         number = const(0)
-    number = None if number is None else questions.if_unset(number)
+    number = None if number is None else questions.if_not_given(questions.if_unset(number))
     in_process = number is not None and Const(0) in number
     # Whether there is a GPU is asked before workers start; where NVML answers, CUDA is first touched by pinning.
     pins_later = pin is True and number is not None and not in_process and cuda.asks_nvml(state.process)
@@ -202,11 +202,7 @@ def _pinning(machine: Machine, call: Call, state: State, effect: str) -> State |
 
 def _default_device(machine: Machine, call: Call, state: State, fields: dict[str, Value], anchor: Site) -> bool:
     """Shuffling needs a generator of the default device."""
-    shuffles = constant_bool(fields.get("<shuffle>"), False)
-    if shuffles is not True or "<sampler>" in fields or "<batch_sampler>" in fields:
-        return False
-    generator = fields.get("<generator>", NONE)
-    if generator != NONE:
+    if not samplers.draws_on_the_host(state, fields):
         return False
     where = state.process.default_where
     machine.emit(

@@ -7,16 +7,38 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
+from cudalint.machine.launch.arguments import constant_bool
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Ref, Value, only, union, unknown
+from cudalint.machine.values import NONE, Bound, Ref, Value, const, only, union, unknown
 
 _INDICES = "<indices>"
+_SHUFFLE, _GENERATOR = "<shuffle>", "<generator>"
 
 
 def listed(machine: Machine, call: Call) -> Results:
     """``SubsetRandomSampler(indices)``: gives these one by one, as they are."""
     made = LibraryObject(call.path, {_INDICES: call.get("indices") or NONE}, call.site)
     return [(call.state, (call.state.new(("sampler", call.site), made),))]
+
+
+def drawn(machine: Machine, call: Call) -> Results:
+    """``RandomSampler(dataset)``: draws numbers in an order of its own, by a generator on the CPU unless it has one."""
+    fields = {_SHUFFLE: call.get("shuffle") or const(True), _GENERATOR: call.get("generator") or NONE}
+    return [(call.state, (call.state.new(("sampler", call.site), LibraryObject(call.path, fields, call.site)),))]
+
+
+def draws_on_the_host(state: State, fields: dict[str, Value]) -> bool:
+    """Whether the order of a loader's samples is drawn by a generator on the CPU, on the default device."""
+    if "<batch_sampler>" in fields:
+        return False
+    if "<sampler>" not in fields:
+        own = constant_bool(fields.get("<shuffle>"), False), fields.get("<generator>", NONE)
+        return own == (True, NONE)
+    atom = only(fields["<sampler>"])
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, LibraryObject) or _SHUFFLE not in found.fields:
+        return False
+    return constant_bool(found.fields[_SHUFFLE], True) is True and found.fields[_GENERATOR] == NONE
 
 
 def told(machine: Machine, call: Call, fields: dict[str, Value]) -> tuple[Value, ...]:
