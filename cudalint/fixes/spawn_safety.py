@@ -18,6 +18,7 @@ from cudalint.fixes.queries import asks_for_gpus
 from cudalint.fixes.view import View
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.draws import COMPUTING
+from cudalint.machine.inheritance.tasks import ARRAYS, NUMBERS
 from cudalint.machine.outcome import Outcome
 from cudalint.project.analysis import Basis, inherited
 
@@ -242,6 +243,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"a forked process does at its start what `{name}()` registers, and a fresh one does not"
         case Why.FEWER:
             return f"fresh processes begin as they are needed, and `{name}()` shows how many there are"
+        case Why.KEPT if name in (ARRAYS, NUMBERS):
+            return f"a worker keeps what its tasks change in {name}, and fresh workers share the tasks out otherwise"
         case Why.KEPT:
             return f"a worker keeps what its tasks change in `{name}`, and fresh workers share the tasks out otherwise"
         case Why.LEFT:

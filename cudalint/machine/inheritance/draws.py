@@ -68,9 +68,14 @@ class Draws(Endings):
         if effect is not None and not draws:
             self._settles_numbers(effect, path, given)
         results = super().library_call(call)
-        if draws and not any(_lies_on_gpu(value) for _, value in results):
+        if draws and any(_lies_on_gpu(value) for _, value in results):
+            self._draws_on_gpu(state)
+        elif draws:
             self._is_drawn(path, site, state)
         return results
+
+    def _draws_on_gpu(self, state: State) -> None:
+        """Numbers are drawn that no process inherits; later tasks of it go on with them."""
 
     def _in_force(self, path: str, given: Given) -> ProcessEffect | None:
         effect = self.library.process_effect(path) if self._watches else None

@@ -6,29 +6,36 @@ take seconds to begin, and share the tasks out.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Closure, LibraryObject
+from cudalint.machine.gpu_memory import placed_tensor
+from cudalint.machine.heap import Closure, LibraryObject, Scope
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.draws import Draws
 from cudalint.machine.inheritance.ledger import Watch
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.launch.crossing import reachable
+from cudalint.machine.launch.crossing import reachable, visited
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Unknown, Value, constant
 from cudalint.models.library import ProcessEffect
 
 # Launchers that give tasks to whichever worker is free.
 _SHARE_OUT = frozenset({"pool", "executor", "joblib"})
 # By which arguments functions are told where to write.
 _STREAMS = ("file", "stream")
+# What tasks change that has no name of its own.
+ARRAYS, NUMBERS = "a tensor or an array", "the random numbers of a GPU"
 # What makes what changes weights, and what says whether a module is evaluated.
 _OPTIMISERS = "torch.optim."
 _MODES = frozenset({"eval", "train"})
+# What changes a module; of one that this task has used, later tasks find it changed.
+_REPLACES = frozenset({"load_state_dict", "eval", "train", "apply"})
+# What puts something into a list that it is given.
+_PUTS_IN = frozenset({"heap.push"})
 # What these give, all workers have in common.
 _OF_ALL = "multiprocessing."
 
@@ -45,6 +52,9 @@ class Tasks(Draws):
         # Whether what learns was made by the task, or round, that runs, and whether some was made elsewhere.
         self._has_learner = False
         self._has_outer_learner = False
+        # Whether some module was made elsewhere, whose gradients a task may add to; those that this task has called.
+        self._has_outer_module = False
+        self._used_modules: set[Hashable] = set()
         # The modules that are evaluated, those that learn when they are called, and how deep in calls of the former.
         self._evaluated: set[Hashable] = set()
         self._learning: set[Hashable] = set()
@@ -56,9 +66,16 @@ class Tasks(Draws):
         if watch is None:
             return
         self._has_learner = False
+        self._used_modules = set()
         state.process = replace(state.process, seeded=frozenset())
         if not is_first:
             watch.before_later.append(state.clone())
+
+    def _draws_on_gpu(self, state: State) -> None:
+        super()._draws_on_gpu(state)
+        watch = self._shared_out(state) if self._watches else None
+        if watch is not None and watch.before_later:
+            watch.doubts.setdefault(Doubt(Why.KEPT, NUMBERS, watch.launch.anchor))
 
     def _counted(self, watch: Watch) -> Iterator[Doubt]:
         """What several workers tell, and what only the first task of each showed, where there is more than one task."""
@@ -85,6 +102,10 @@ class Tasks(Draws):
             self._is_called(f"{shown(self.library.canonical(call.path))}()", call.site, call.state)
         outer, self._apart = self._apart, _goes_elsewhere(call.kwargs, call.state)
         is_evaluated = self._calls_module(call)
+        self._optimises(call.path, call.site, call.state)
+        for atom in call.args[0] if call.text("does") in _PUTS_IN and call.args else ():
+            if isinstance(atom, Ref):
+                self._is_kept(atom.address, call.site, call.state)
         self._evaluates += is_evaluated
         results = super().library_call(call)
         self._evaluates -= is_evaluated
@@ -99,8 +120,13 @@ class Tasks(Draws):
         if name in _MODES and isinstance(receiver, Ref):
             is_training = name == "train" and (not call.args or constant(call.args[0]) is not False)
             (self._evaluated.discard if is_training else self._evaluated.add)(receiver.address)
+        is_made_elsewhere = call.text("does") == "module" and not self._is_limited(call.state)
+        self._has_outer_module = self._has_outer_module or is_made_elsewhere
+        if name in _REPLACES and isinstance(receiver, Ref) and receiver.address in self._used_modules:
+            self._is_kept(receiver.address, call.site, call.state)
         if call.text("does") != "module.call" or not isinstance(receiver, Ref):
             return False
+        self._used_modules.add(receiver.address)
         if receiver.address in self._evaluated:
             return True
         for inner in (receiver, *reachable((receiver,), call.state)) if self._learning and not self._evaluates else ():
@@ -117,7 +143,9 @@ class Tasks(Draws):
         if path.startswith(_OPTIMISERS) and path.rpartition(".")[2][:1].isupper():
             self._has_learner = self._is_limited(state)
             self._has_outer_learner = self._has_outer_learner or not self._has_learner
-        elif self.library.traits.has(path, "learns") and (self._has_outer_learner or not self._has_learner):
+            return
+        learns = self.library.traits.has(path, "learns") and (self._has_outer_learner or not self._has_learner)
+        if learns or (path.endswith(".backward") and self._has_outer_module):
             self._changes_weights(site, state)
 
     def _is_limited(self, state: State) -> bool:
@@ -180,6 +208,17 @@ class Tasks(Draws):
             self._is_kept(address, site, state)
         super()._stores_into(address, site, state, lossy)
 
+    def _writes_array(self, state: State, of: Iterable[Atom] = ()) -> None:
+        """A later task changes a tensor or an array in place that was there before it."""
+        super()._writes_array(state, of)
+        watch = self._shared_out(state) if self._watches else None
+        written = [_as_data(atom) for atom in of if isinstance(atom, Tensor | Unknown)]
+        for before in watch.before_later if watch is not None and written else ():
+            held = (atom for value in _globals(before) for atom in visited(value, before))
+            data = (placed_tensor(atom, before) if isinstance(atom, Ref) else atom for atom in held)
+            if watch is not None and any(_as_data(atom) in written for atom in data if atom is not None):
+                watch.doubts.setdefault(Doubt(Why.KEPT, ARRAYS, watch.launch.anchor))
+
     def _is_kept(self, address: Hashable, site: Site, state: State) -> None:
         """A later task changes what was there before it: what it leaves depends on how many there were."""
         watch = self._shared_out(state) if self._watches else None
@@ -189,6 +228,18 @@ class Tasks(Draws):
             is_shared = isinstance(found, LibraryObject) and found.type.startswith(_OF_ALL)
             if watch is not None and not is_shared and (found is not None or before.at(owner) is not None):
                 watch.doubts.setdefault(Doubt(Why.KEPT, "", site))
+
+
+def _as_data(atom: Atom) -> Atom:
+    """A tensor as its data, whether it is a part of a module or not."""
+    return atom.computed if isinstance(atom, Tensor) else atom
+
+
+def _globals(state: State) -> Iterator[Value]:
+    """The variables of all modules."""
+    for address, found in {**state.frozen, **state.heap}.items():
+        if isinstance(found, Scope) and isinstance(address, tuple) and address[:1] == ("module",):
+            yield from found.variables.values()
 
 
 def _goes_elsewhere(kwargs: dict[str, Value], state: State) -> bool:
