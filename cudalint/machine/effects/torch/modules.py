@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
@@ -35,6 +36,8 @@ def module(machine: Machine, call: Call) -> Results:
     """``nn.Linear(...)``: a module; ``device=`` puts it on the GPU at once."""
     state = call.state
     fields: dict[str, Value] = {"<parameters>": const(call.flag("parameters", True))}
+    if call.text("kind"):
+        fields[_CONTAINER] = const(call.text("kind"))
     for i, value in enumerate(call.args):
         if any(isinstance(a, Ref) for a in value):
             fields[f"<child {i}>"] = value
@@ -79,20 +82,65 @@ def module_tensor(machine: Machine, call: Call) -> Results:
 
 
 def module_child(machine: Machine, call: Call) -> Results:
-    """``model[0]``, ``model.children()``: a part of a module is where the module is."""
+    """``model[0]``, ``model.children()``: a part of a module is where the module is, if it is not of the program."""
     state, receiver = call.state, call.receiver
     if receiver is None:
         return [(state, unknown("child", call.site))]
+    own = _own_parts(machine, receiver, state)
+    if own and call.path.rpartition(".")[2] in _SEVERAL:
+        return [(state, (state.new(("children", call.site), Sequence("list", tuple(own))),))]
+    if own:
+        return [(state, own[0] if len(own) == 1 else union(own))]
     if call.path.rpartition(".")[2] in _SEVERAL:
         return [(state, (state.new(("children", call.site), Sequence("iterator", None, (receiver,))),))]
     return [(state, (receiver,))]
+
+
+# What holds modules in a row, of which those of the program run when it is called (``call``) or gone through.
+_CONTAINER = "<container>"
+_DEEPEST = 4
+
+
+def _own_parts(machine: Machine, atom: Atom, state: State, depth: int = 0) -> list[Value]:
+    """What a container holds, one of each class, if some of that is a module of the program's own; else nothing.
+
+    Layers of one class do the same, one after the other, so that one of them stands for all.
+    """
+    found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
+    layer = found.attributes.get(_LAYER, ()) if isinstance(found, Instance) else ()
+    if layer and (inner := only(layer)) is not None:
+        return _own_parts(machine, inner, state, depth + 1)
+    if not isinstance(found, LibraryObject) or _CONTAINER not in found.fields:
+        return []
+    parts: dict[Hashable, Value] = {}
+    is_own = False
+    for name, value in found.fields.items():
+        listed = _listed(machine, value, state) if name.startswith("<child") else []
+        for held in (atom for part in listed for atom in part):
+            child = state.get(held) if isinstance(held, Ref) else None
+            if child is None:
+                return []
+            is_own = is_own or isinstance(child, Instance) or bool(_own_parts(machine, held, state, depth + 1))
+            parts.setdefault(child.cls if isinstance(child, Instance) else held, (held,))
+    return list(parts.values()) if is_own else []
+
+
+def _listed(machine: Machine, value: Value, state: State) -> list[Value]:
+    """The modules that a container is made with: each by itself, or in a list or dict."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    match found:
+        case Dict(items=items):
+            return list(items.values())
+        case Sequence():
+            return machine.elements(value, state)
+    return [value]
 
 
 _MODULE = "torch.nn.Module"
 # What an instance of a class below a layer holds of the library's class.
 _LAYER = "<layer>"
 # What gives the parts one after the other.
-_SEVERAL = frozenset({"__iter__", "children", "modules"})
+_SEVERAL = frozenset({"__iter__", "children", "modules", "values"})
 
 
 def module_hold(machine: Machine, call: Call) -> Results:
@@ -186,6 +234,9 @@ def module_call(machine: Machine, call: Call) -> Results:
         if forward is not None:
             args: list[Value] = [(receiver,), *call.args]
             return machine.call_value((forward,), args, call.kwargs, state, call.frame, call.site)
+    own = _own_parts(machine, receiver, state)
+    if own and call.args:
+        return _in_turn(machine, replace(call, state=state), own)
     if memory is not None:
         return [(state, (memory.computed,))]
     for value in call.args:
@@ -193,3 +244,15 @@ def module_call(machine: Machine, call: Call) -> Results:
             if isinstance(atom, Tensor):
                 return [(state, (atom.computed,))]
     return [(state, unknown("forward", call.site, state.process.identity))]
+
+
+def _in_turn(machine: Machine, call: Call, parts: list[Value]) -> Results:
+    """``Sequential(a, b)(x)``: each is given what the one before it made."""
+    results: Results = [(call.state, call.args[0])]
+    for part in parts:
+        results = [
+            one
+            for state, value in results
+            for one in machine.call_value(part, [value], {}, state, call.frame, call.site)
+        ]
+    return results
