@@ -280,6 +280,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         chosen=True,
         benign=True,
         on_some_paths=True,
+        number=3,
     )
     launched = Launched(
         "pool", "multiprocessing", "fork", site, site, "why", (site,), "context", 1, (site,), "no", "held", True
