@@ -8,8 +8,9 @@ import libcst as cst
 
 from cudalint.fixes import names
 from cudalint.fixes.edits import Change
+from cudalint.fixes.loaders import dotted_attribute
 from cudalint.fixes.proposal import Case, Proposal, in_file
-from cudalint.fixes.view import View, dotted
+from cudalint.fixes.view import View
 
 _PREFIX = "cuda:"
 # What takes the number of a GPU by its place, and what the argument is called where it is given by name.
@@ -28,7 +29,7 @@ def by_its_place(case: Case) -> Iterator[Proposal]:
     for argument in call.args:
         if argument.star or (argument.keyword is not None and argument.keyword.value not in _NAMES):
             continue
-        change = _renumbered(view, argument.value, number, _last_name(call) in _TAKES_NUMBER)
+        change = _renumbered(view, argument.value, number, dotted_attribute(call) in _TAKES_NUMBER)
         if change is not None:
             yield Proposal(
                 f"name the GPU by its place among those that the process sees: {number}",
@@ -48,10 +49,6 @@ def decide(case: Case) -> Iterator[Proposal]:
     )
 
 
-def _last_name(call: cst.Call) -> str:
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
-
-
 def _renumbered(view: View, node: cst.BaseExpression, number: int, is_number: bool) -> Change | None:
     """The change of an expression, or of what it stands for, that names a GPU by another number."""
     match node:
@@ -59,7 +56,7 @@ def _renumbered(view: View, node: cst.BaseExpression, number: int, is_number: bo
             return view.replace(node, f"{node.quote}{_PREFIX}{number}{node.quote}")
         case cst.FormattedString(parts=[cst.FormattedStringText(value="cuda:"), *_], end=quote):
             return view.replace(node, f"{quote}{_PREFIX}{number}{quote}")
-        case cst.Call() if _last_name(node) == _MAKES_DEVICE:
+        case cst.Call() if dotted_attribute(node) == _MAKES_DEVICE:
             return _of_device(view, node, number)
         case cst.Integer() if is_number:
             return view.replace(node, str(number))

@@ -241,6 +241,14 @@ def definition(view: View, name: str, place: cst.CSTNode) -> cst.Assign | None:
     return parent if len(parent.targets) == 1 and isinstance(parent.targets[0].target, cst.Name) else None
 
 
+def assigned_to(view: View, value: cst.CSTNode) -> str | None:
+    """The only name that something is assigned to as it stands."""
+    match view.parent(value):
+        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
+            return name
+    return None
+
+
 def made_for(view: View, name: str) -> Iterator[cst.Call]:
     """Calls that make what a name stands for: in an assignment, or in a ``with``."""
     for node in view.inside(view.tree):

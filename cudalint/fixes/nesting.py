@@ -8,7 +8,7 @@ import libcst as cst
 
 from cudalint.fixes import captures, imports, layout, names
 from cudalint.fixes.edits import Change
-from cudalint.fixes.loaders import without_workers
+from cudalint.fixes.loaders import dotted_attribute, without_workers
 from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.view import View, dotted
 
@@ -148,13 +148,10 @@ def _context(view: View, call: cst.Call) -> str | None:
 
 def _bound_to(view: View, call: cst.Call) -> str | None:
     """The name that a pool is given: by ``with ... as``, or by an assignment."""
-    holder = view.parent(call)
-    match holder:
+    match view.parent(call):
         case cst.WithItem(asname=cst.AsName(name=cst.Name(value=name))):
             return name
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
-            return name
-    return None
+    return names.assigned_to(view, call)
 
 
 def _uses(view: View, name: str, place: cst.CSTNode) -> Iterator[cst.Name]:
@@ -229,7 +226,7 @@ def _thread_pools(view: View, call: cst.Call) -> list[Change]:
 
 def _thread_pool(view: View, call: cst.Call) -> list[Change]:
     """A pool of processes as one of threads; empty where it is given what that does not take."""
-    instead = _THREADS.get(_last_name(call))
+    instead = _THREADS.get(dotted_attribute(call))
     if instead is None:
         return []
     module, name, same, dropped = instead
@@ -253,7 +250,7 @@ def _thread(view: View, start: cst.Call) -> list[Change]:
         if assigned is None or not all(_is_of_both(view, use) for use in _uses(view, made.value, made)):
             return []
         made = assigned.value
-    if not isinstance(made, cst.Call) or _last_name(made) != "Process" or _class_of(view, made) is not None:
+    if not isinstance(made, cst.Call) or dotted_attribute(made) != "Process" or _class_of(view, made) is not None:
         return []
     if any(a.star or a.keyword is None or a.keyword.value not in _FOR_BOTH for a in made.args):
         return []
@@ -266,10 +263,6 @@ def _thread(view: View, start: cst.Call) -> list[Change]:
 def _is_of_both(view: View, use: cst.Name) -> bool:
     around = view.parent(use)
     return isinstance(around, cst.Attribute) and around.value is use and around.attr.value in _OF_BOTH
-
-
-def _last_name(call: cst.Call) -> str:
-    return call.func.attr.value if isinstance(call.func, cst.Attribute) else dotted(call.func)
 
 
 def _is_seen_to_end(view: View, made: cst.Call) -> bool:

@@ -29,7 +29,7 @@ def made_by_the_worker(case: Case) -> Iterator[Proposal]:
     if made is None or launch is None or target is None or not made[0] is launch[0] is target[0]:
         return
     view, call = made
-    name = _assigned_to(view, call)
+    name = names.assigned_to(view, call)
     needs = names.read(view, call)
     if name is None or not needs <= view.module_bindings().keys() or _uses(view, target[1].name.value) != 1:
         return
@@ -92,13 +92,6 @@ def _target(case: Case) -> tuple[View, cst.FunctionDef] | None:
         return None
     found = case.at(next(iter(launch.targets)))
     return (found[0], found[1]) if found is not None and isinstance(found[1], cst.FunctionDef) else None
-
-
-def _assigned_to(view: View, call: cst.Call) -> str | None:
-    match view.parent(call):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
-            return name
-    return None
 
 
 def _attribute_of(view: View, call: cst.Call) -> str | None:

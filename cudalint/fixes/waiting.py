@@ -11,6 +11,7 @@ from itertools import repeat
 
 import libcst as cst
 
+from cudalint.fixes import names
 from cudalint.fixes.proposal import Case
 from cudalint.fixes.view import View, dotted
 
@@ -127,7 +128,6 @@ def _is_swallowed(view: View, node: cst.CSTNode) -> bool:
 
 def _is_dropped(view: View, body: cst.CSTNode, call: cst.Call) -> bool:
     """Whether an iterator gets a name that is not used again."""
-    match view.parent(call):
-        case cst.Assign(targets=[cst.AssignTarget(target=cst.Name(value=name))]):
-            return sum(isinstance(node, cst.Name) and node.value == name for node in view.inside(body)) < 2
-    return False
+    name = names.assigned_to(view, call)
+    uses = (isinstance(node, cst.Name) and node.value == name for node in view.inside(body))
+    return name is not None and sum(uses) < 2

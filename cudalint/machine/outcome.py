@@ -98,13 +98,13 @@ class Outcome:
     ``certain``: the cause was observed and no protective fact is in doubt; ``doubt`` says why not. ``assumed``: found
     from an entry with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the
     parent handles that. ``chosen``: the program says how that worker is started, so that no caller decides it.
-    ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that
-    share one, only the root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
+    ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share one, only the
+    root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
     said, and ``choices`` that one of two things is so; ``outside``: those of the facts that do not depend on what its
     worker is given, where it has one; ``on_some_paths``: other paths do not make up for all of these. ``benign``: the
     code shows that it is meant, or that nothing comes of it as it stands. ``number``: the GPU that is meant is one that
-    its process sees, under this number. ``unsaid``: it shows only because a bound
-    ended the paths before it, or where one guess rests on another, and is not reported.
+    its process sees, under this number. ``unsaid``: it shows only because a bound ended the paths before it, or where
+    one guess rests on another, and is not reported.
     """
 
     kind: Kind

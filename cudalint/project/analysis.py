@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
@@ -275,16 +276,20 @@ def _left(basis: Basis, names: Iterable[str], skipped: frozenset[Entry]) -> set[
     may.
     """
     reached = {place for entry in skipped for place in basis.entered[entry]}
-    return reached - {place for owner in names for place in _places(basis, owner, skipped)}
+    again = frozenset(names)
+    return reached.difference(_places(basis, (entry for entry in skipped if entry[0] in again)))
 
 
-def _places(basis: Basis, owner: str, entries: Collection[Entry]) -> Iterator[Place]:
-    """The functions of a module that are among the entries."""
-    labels = {label for module, label in entries if module == owner}
-    module = basis.files.module(owner) if labels else None
-    for function in functions(module.body) if module is not None else ():
-        if function.qualname in labels:
-            yield owner, function.ordinal
+def _places(basis: Basis, entries: Iterable[Entry]) -> Iterator[Place]:
+    """The functions that are entries."""
+    labels: defaultdict[str, set[str]] = defaultdict(set)
+    for owner, label in entries:
+        labels[owner].add(label)
+    for owner, those in labels.items():
+        module = basis.files.module(owner)
+        for function in functions(module.body) if module is not None else ():
+            if function.qualname in those:
+                yield owner, function.ordinal
 
 
 @at_work

@@ -154,6 +154,8 @@ class FileProgram:
     most_imported: int = MOST_IMPORTED
     _scripts: dict[str, bool] = field(default_factory=dict)
     _given_gpus: frozenset[str] | None = None
+    # Whether some file has a word, where that was asked: entries of all modules ask for the same few.
+    _words: dict[str, bool] = field(default_factory=dict)
     # The classes of the program that start something, where that was asked.
     derived: frozenset[str] | None = None
 
@@ -690,7 +692,9 @@ class FileProgram:
     def is_named(self, word: str) -> bool:
         """Whether some file of the project has this word."""
         self.reads.searched.update(self.sources)
-        return any(word in source.text for source in self.sources.values())
+        if word not in self._words:
+            self._words[word] = any(word in source.text for source in self.sources.values())
+        return self._words[word]
 
     def is_package_main(self, module: str) -> bool:
         """Whether a module is what ``python -m package`` runs, which no child of that process imports again."""

@@ -15,7 +15,7 @@ from cudalint.ir.walk import functions, is_of_class
 from cudalint.machine import questions
 from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.effects.registry import LibraryEffects
-from cudalint.machine.frame import Frame
+from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
@@ -368,9 +368,7 @@ class Runner:
             return
         collector = self._machine(module.name, in_test=True, purpose=Purpose.COLLECTION)
         fresh = self._collected(collector, module)
-        for _, raised in collector.uncaught:
-            if raised.outcome is not None:
-                collector.emit(raised.outcome)
+        _tell(collector, collector.uncaught)
         yield Ran(module.name, module.name, collector)
         if skips_all(collector, fresh, _top_of(module.name)):
             return
@@ -443,9 +441,7 @@ class Runner:
                 frame = _top_of(home.name)
                 for function in hook_of(self.files, home, hook):
                     state = _plainest(self._called(machine, home, function, state.clone(), {}, frame), state)
-                for outcome in (raised.outcome for _, raised in frame.raises):
-                    if outcome is not None:
-                        machine.emit(outcome)
+                _tell(machine, frame.raises)
         return state
 
     def _test(self, machine: Machine, module: ir.Module, function: ir.Function, state: State) -> None:
@@ -652,9 +648,7 @@ class Runner:
         fresh = State(self._started(module.name), {})
         for state in self._packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:
             states.extend(machine.run_module(module, "__main__", state))
-            for _, raised in machine.uncaught:
-                if raised.outcome is not None:
-                    machine.emit(raised.outcome)
+            _tell(machine, machine.uncaught)
         machine.end(states)
 
     def _started(self, name: str) -> Process:
@@ -743,10 +737,15 @@ def _top_of(name: str) -> Frame:
 
 def _end(machine: Machine, frame: Frame, states: list[State]) -> None:
     """What a call raised is over, and so is its process."""
-    for _, raised in frame.raises:
+    _tell(machine, frame.raises)
+    machine.end(states)
+
+
+def _tell(machine: Machine, ended: Iterable[tuple[State, Raised]]) -> None:
+    """Note what goes wrong on paths that nobody catches."""
+    for _, raised in ended:
         if raised.outcome is not None:
             machine.emit(raised.outcome)
-    machine.end(states)
 
 
 def _as_seen(outcome: Outcome) -> Outcome:

@@ -47,14 +47,16 @@ class Draws(Endings):
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         match atom:
             case Unknown(sym=(_, ".", str(name))):
-                self._may_draw(self._in_force(f"?.{name}", given), f"?.{name}", given.state)
-                self._takes(f"?.{name}", given)
+                effect = self._in_force(f"?.{name}", given)
+                self._may_draw(effect, f"?.{name}", given.state)
+                self._takes(effect, f"?.{name}", given)
         return super()._call_atom(atom, given)
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
-        self._may_draw(self._in_force(path, given), path, given.state)
+        effect = self._in_force(path, given)
+        self._may_draw(effect, path, given.state)
         if not _lies_on_gpu((atom.receiver,) if isinstance(atom, Bound) else ()):
-            self._takes(path, given)
+            self._takes(effect, path, given)
         return super()._foreign(path, atom, given)
 
     def library_call(self, call: Call) -> Results:
@@ -94,13 +96,12 @@ class Draws(Endings):
         for watch in self._reading(state):
             watch.draws = True
 
-    def _takes(self, path: str, given: Given) -> None:
+    def _takes(self, effect: ProcessEffect | None, path: str, given: Given) -> None:
         """A function draws numbers, or changes what they are; one that looks at weights shows which were drawn."""
         state = given.state
         shows = path.startswith(_OF_TENSORS) and path.rpartition(".")[2] not in _OF_NO_NUMBERS
         if shows and _WEIGHTS in state.process.unseeded:
             self._is_drawn(COMPUTING, given.site, state)
-        effect = self._in_force(path, given)
         if effect is not None and effect.state == "draws" and self._is_unseeded(path, state):
             self._is_drawn(path, given.site, state)
         elif effect is not None:

@@ -213,10 +213,12 @@ class Tasks(Draws):
         super()._writes_array(state, of)
         watch = self._shared_out(state) if self._watches else None
         written = [_as_data(atom) for atom in of if isinstance(atom, Tensor | Unknown)]
-        for before in watch.before_later if watch is not None and written else ():
+        if watch is None or not written:
+            return
+        for before in watch.before_later:
             held = (atom for value in _globals(before) for atom in visited(value, before))
             data = (placed_tensor(atom, before) if isinstance(atom, Ref) else atom for atom in held)
-            if watch is not None and any(_as_data(atom) in written for atom in data if atom is not None):
+            if any(_as_data(atom) in written for atom in data if atom is not None):
                 watch.doubts.setdefault(Doubt(Why.KEPT, ARRAYS, watch.launch.anchor))
 
     def _is_kept(self, address: Hashable, site: Site, state: State) -> None:

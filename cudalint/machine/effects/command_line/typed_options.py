@@ -10,7 +10,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Atom, Ref, Task, Value, const, constant, only, union, unknown
+from cudalint.machine.values import NONE, TRUE, Atom, Ref, Task, Value, const, constant, only, unknown
 
 _CLASSES = "<classes>"
 
@@ -23,7 +23,7 @@ def parser(machine: Machine, call: Call) -> Results:
 
 
 def parsed(machine: Machine, call: Call) -> Results:
-    """``parse_args_into_dataclasses()``: an object of each class, from options or a file that says the same."""
+    """``parse_args_into_dataclasses()``: an object of each class, from options."""
     found = library_object(call)
     classes = () if found is None else found.fields.get(_CLASSES, ())
     listed = machine.exact_items(classes, call.state) or [classes]
@@ -40,9 +40,6 @@ def parsed(machine: Machine, call: Call) -> Results:
 
 def _made(machine: Machine, call: Call, cls: Value, words: Row[str], state: State) -> Results:
     options = _options(machine, call, only(cls), words, state)
-    if call.path.endswith("_file"):
-        # What the file says goes before what the class does.
-        options = {name: union([value, unknown("option", call.site, name)]) for name, value in options.items()}
     return machine.call_value(cls, [], options, state, call.frame, call.site, is_open=not options)
 
 

@@ -35,7 +35,7 @@ from cudalint.machine.values import (
     unknown,
 )
 
-_FROZEN = "builtins.frozenset"
+_FROZENSET = "builtins.frozenset"
 _KINDS = {"tuple": "tuple", "set": "set", "frozenset": "set"}
 
 
@@ -44,9 +44,9 @@ def container(machine: Machine, call: Call) -> Results:
     kind = call.path.rpartition(".")[2]
     kind = _KINDS.get(kind, "list")
     most = _most(call)
+    name = FROZEN if call.path == _FROZENSET else "container"
     if not call.args:
         made = Sequence(kind, () if most is not ... else None, (), False, None if most is ... else most)
-        name = FROZEN if call.path == _FROZEN else "container"
         return [(call.state, (call.state.new((name, call.site), made),))]
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
@@ -62,10 +62,8 @@ def container(machine: Machine, call: Call) -> Results:
             if ordered is None and _orders(call.path) and (exact is not None or is_of_constants):
                 ordered = _of_any_order(items)
             made = _of_most(Sequence(kind, items if ordered is None else ordered, (), exact is None), most)
-            name = FROZEN if call.path == _FROZEN else "container"
-            if made.items == () and _has_nothing_left(call.args[0]):
-                name = NOTHING_LEFT
-            results.append((after, (after.new((name, call.site), made),)))
+            is_drained = made.items == () and _has_nothing_left(call.args[0])
+            results.append((after, (after.new((NOTHING_LEFT if is_drained else name, call.site), made),)))
     return results
 
 

@@ -8,7 +8,7 @@ from cudalint.machine.heap import Class, Closure
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, TRUE, Bound, Ref, Value, only, unknown
+from cudalint.machine.values import FALSE, TRUE, Bound, Ref, Value, const, only, unknown
 
 
 def may_be_given(default: Value, names: Iterable[str], site: Site) -> Value:
@@ -33,13 +33,15 @@ def of_function(machine: Machine, function: Value, state: State, said: list[str]
             return {}
     flags: dict[str, Value] = {}
     for name, default in given.items():
-        names = _spelled(name)
         if default not in (TRUE, FALSE):
             continue
+        on, off = _spelled(name)
         if said is None:
-            flags[name] = may_be_given(default, names, site)
-        elif not said or said.count(names[0]) != said.count(names[1]):
-            flags[name] = default if names[0] not in said and names[1] not in said else (FALSE, TRUE)[names[0] in said]
+            flags[name] = may_be_given(default, (on, off), site)
+        elif not said:
+            flags[name] = default
+        elif said.count(on) != said.count(off):
+            flags[name] = const(on in said)
     return flags
 
 

@@ -280,10 +280,11 @@ def adapted(machine: Machine, call: Call) -> Results:
     name = _ROOT if logger is None else _name(logger) or _ROOT
     if found is None or level is None or not _passes(call.state, name, level):
         return [(call.state, NONE)]
-    before = call.args[: len(call.args) and call.path.endswith(".log")]
+    # The level comes first where the name of the method does not say it.
+    at = 1 if call.path.endswith(".log") and call.args else 0
     results = []
-    for state, message in _processed(machine, call, found.ref, call.args[len(before) :][:1] or [NONE]):
-        given = replace(call, receiver=logger, state=state, args=[*before, message, *call.args[len(before) + 1 :]])
+    for state, message in _processed(machine, call, found.ref, call.args[at : at + 1] or [NONE]):
+        given = replace(call, receiver=logger, state=state, args=[*call.args[:at], message, *call.args[at + 1 :]])
         results.extend(record(machine, given))
     return results
 

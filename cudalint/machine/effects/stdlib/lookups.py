@@ -325,14 +325,13 @@ def command_object(machine: Machine, call: Call) -> Results:
     component = call.args[0] if call.args else call.get("component") or NONE
     atom = only(component)
     found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(found, Class):
-        asked = flags.of_function(machine, component, call.state)
-        made = machine.call_value(component, [], asked, call.state, call.frame, call.site)
-        return [done for state, value in made for done in one_of(machine, call, value, state)]
     if isinstance(found, Instance | Dict):
         return one_of(machine, call, component, call.state)
     asked = flags.of_function(machine, component, call.state)
-    return machine.call_value(component, [], asked, call.state, call.frame, call.site)
+    made = machine.call_value(component, [], asked, call.state, call.frame, call.site)
+    if not isinstance(found, Class):
+        return made
+    return [done for state, value in made for done in one_of(machine, call, value, state)]
 
 
 def one_of(machine: Machine, call: Call, component: Value, state: State) -> Results:

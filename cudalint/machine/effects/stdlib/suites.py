@@ -65,8 +65,8 @@ def load(machine: Machine, call: Call) -> Results:
 
 def run(machine: Machine, call: Call) -> Results:
     """``runner.run(suite)``, ``suite.run(result)``, ``case()``: a test that fails ends itself alone."""
-    is_own = call.text("key") == "self" and call.receiver is not None
-    among: Value = (call.receiver,) if is_own and call.receiver is not None else call.get("test") or ()
+    own = call.receiver if call.text("key") == "self" else None
+    among: Value = call.get("test") or () if own is None else (own,)
     states, ready = [call.state], set[Ref]()
     for atom in list(_flat(machine, among, call.state, 0))[:_MOST]:
         states = [after for state in states for after in _one(machine, call, atom, state, ready)]

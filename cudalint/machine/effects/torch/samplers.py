@@ -32,7 +32,7 @@ def draws_on_the_host(state: State, fields: dict[str, Value]) -> bool:
     if "<batch_sampler>" in fields:
         return False
     if "<sampler>" not in fields:
-        own = constant_bool(fields.get("<shuffle>"), False), fields.get("<generator>", NONE)
+        own = constant_bool(fields.get(_SHUFFLE), False), fields.get(_GENERATOR, NONE)
         return own == (True, NONE)
     atom = only(fields["<sampler>"])
     found = state.get(atom) if isinstance(atom, Ref) else None
