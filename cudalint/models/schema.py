@@ -112,8 +112,8 @@ _METHODS = frozenset({"aside", "compute", "likely"})
 _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
-        "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "switches",
-        "numbers", "currents",
+        "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "devices",
+        "switches", "numbers", "currents",
     }
 )  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
