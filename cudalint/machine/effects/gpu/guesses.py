@@ -222,9 +222,8 @@ def _is_told_gpu(call: Call, library: Library) -> bool:
 
 
 def _given(call: Call, names: Iterable[str]) -> Iterator[Value]:
-    """What a call is given by some names; of a list its first element, which the others stand in for."""
-    for name in names:
-        value = call.kwargs.get(name, ())
+    """What a call is given by some names: of a list its first element, for which the others only stand in."""
+    for value in (call.kwargs[name] for name in names if name in call.kwargs):
         found = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
         yield found.items[0] if isinstance(found, Sequence) and found.items else value
 
