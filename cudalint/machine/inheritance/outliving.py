@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
+from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Instance, LibraryObject, Scope
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.calls import SEEDED
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.settings import Settings
+from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import reachable, visited
@@ -49,6 +51,10 @@ class Outliving(Settings):
         # What later tasks find of objects that the first one made, and what they set of such.
         self._found_new: dict[tuple[str, Hashable], Kept] = {}
         self._set_by_later: set[tuple[str, Hashable]] = set()
+        # What was made of what a task was given, by what it is itself (two tensors of one place are equal), and whether
+        # its random numbers began so.
+        self._of_given: dict[int, Atom] = {}
+        self._seeded_by_given = False
         # What the rounds of a loop are given, by what that is a part of.
         self._elements: dict[Atom, Atom] = {}
 
@@ -72,7 +78,23 @@ class Outliving(Settings):
         results = super().library_call(call)
         for after, value in results if call.text("does") == _MODULE else ():
             _forget(value, after)
+        self._makes_of_given(path, (*call.args, *call.kwargs.values()), call.receiver, results, state)
         return results
+
+    def _makes_of_given(
+        self, path: str, given: Iterable[Value], receiver: Atom | None, results: Results, state: State
+    ) -> None:
+        """What is made of what a task was given, or of random numbers that began with that, is another in each task."""
+        if not self._own_arguments or self._shared_out(state) is None:
+            return
+        tells = any(self._is_of_task(value, state) for value in given)
+        effect = self.library.process_effect(path)
+        if effect is not None and effect.state == "seed":
+            self._seeded_by_given = tells
+        is_drawn = self._seeded_by_given and effect is not None and effect.state in ("weights", "draws")
+        if tells or is_drawn or id(receiver) in self._of_given:
+            made = (atom for _, value in results for atom in value)
+            self._of_given.update((id(atom), atom) for atom in made if isinstance(atom, Tensor | Ref))
 
     def _is_given_generators(self, values: Iterable[Value], site: Site, state: State) -> None:
         """Who is given a generator of the program may draw from it, so that it goes on elsewhere in a fresh process."""
@@ -260,7 +282,24 @@ class Outliving(Settings):
         for atom in owner if self._watches else ():
             if not isinstance(atom, Tensor):
                 self._changes_anew(atom, site, state)
+            self._puts_into(atom, (key, value), site, state)
         return super().set_item(owner, key, value, state, frame, site)
+
+    def _changes_container(self, call: Call) -> None:
+        receiver = library_self(call)
+        if receiver is not None and call.path.rpartition(".")[2] in CHANGES:
+            self._puts_into(receiver, call.args, call.site, call.state)
+        super()._changes_container(call)
+
+    def _puts_into(self, container: Atom, values: Iterable[Value], site: Site, state: State) -> None:
+        """The first task of a worker puts what it alone has into something that was there before, and stays there."""
+        watch = self._shared_out(state) if self._watches and isinstance(container, Ref) else None
+        found = state.get(container) if isinstance(container, Ref) else None
+        if watch is None or watch.before_later or not isinstance(found, Sequence | Dict):
+            return
+        is_older = any(isinstance(container, Ref) and before.get(container) for before in watch.before_first)
+        if is_older and any(self._is_of_task(value, state) for value in values):
+            watch.doubts.setdefault(Doubt(Why.KEPT, "", site))
 
     def _sets_name(self, owner: Ref, name: str, value: Value, site: Site, state: State) -> None:
         """A variable or an attribute is set to what this task alone has, or that of a function by a later task."""
@@ -282,7 +321,7 @@ class Outliving(Settings):
         """Whether a value is, or holds, what the task was given, so that another task has another one."""
         if not self._own_arguments:
             return False
-        return any(_tells(atom, self._own_arguments) for atom in visited(value, state))
+        return any(id(atom) in self._of_given or _tells(atom, self._own_arguments) for atom in visited(value, state))
 
     def _changes_anew(self, atom: Atom, site: Site, state: State) -> None:
         """Something is changed, which is another thing after each such change; of what a task made nobody finds it."""

@@ -26,7 +26,7 @@ _LOSSY = frozenset(
         "__delitem__", "__iadd__", "subtract",
     }
 )  # fmt: skip
-_CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
+CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
 
 
 class Stores(ProcessEffects):
@@ -246,7 +246,7 @@ class Stores(ProcessEffects):
         name = call.path.rpartition(".")[2]
         receiver = library_self(call)
         found = call.state.get(receiver) if isinstance(receiver, Ref) else None
-        if name not in _LOSSY and name not in _CHANGES:
+        if name not in _LOSSY and name not in CHANGES:
             return
         for value in call.args:
             self._keeps(value, call.site, call.state)
