@@ -38,6 +38,9 @@ TRAITS = frozenset(
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
+        "sets-mode", "sets-place", "sets-type", "sets-gradients", "sets-weights", "sets-moment", "sets-numbers",
+        "seeded-by",
+        "moves-on",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
