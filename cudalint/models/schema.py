@@ -224,7 +224,7 @@ DOES = frozenset(
         "str.method",
         "suite", "suite.add", "suite.case", "suite.load", "suite.run",
         "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
-        "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
+        "test.fixture", "test.parametrize", "test.row", "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.alive", "thread.cancel", "thread.join", "thread.start",
         "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
