@@ -358,33 +358,12 @@ def command_loop(machine: Machine, call: Call) -> Results:
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, Instance):
         return [(call.state, NONE)]
-    names = _commands(machine, ref, call.state)
+    names = [name for name in dict.fromkeys(functions_of(machine, (ref,), call.state)) if name.startswith("do_")]
     states = [call.state]
     for _ in range(_ROUNDS):
         after = [one for state in states for name in names for one in _asked(machine, call, ref, name, state)]
         states = merge([*states, *after])
     return [(state, NONE) for state in states]
-
-
-def command_line(machine: Machine, call: Call) -> Results:
-    """``cmd.Cmd.onecmd("build 3")``: the method ``do_build`` is given the rest of the line; by another line, any is."""
-    ref, line = call.receiver, constant(call.get("line") or ())
-    if not isinstance(ref, Ref) or not isinstance(call.state.get(ref), Instance):
-        return [(call.state, unknown("command", call.site))]
-    names = _commands(machine, ref, call.state)
-    if not isinstance(line, str):
-        after = [one for name in names for one in _asked(machine, call, ref, name, call.state)]
-        return [(state, unknown("command", call.site)) for state in merge([call.state, *after])]
-    word, _, rest = line.strip().partition(" ")
-    if f"do_{word}" not in names:
-        return [(call.state, NONE)]
-    found = machine.attribute((ref,), f"do_{word}", call.state, call.frame, call.site)
-    given = [const(rest.strip())]
-    return [one for s, method in found for one in machine.call_value(method, given, {}, s, call.frame, call.site)]
-
-
-def _commands(machine: Machine, ref: Ref, state: State) -> list[str]:
-    return [name for name in dict.fromkeys(functions_of(machine, (ref,), state)) if name.startswith("do_")]
 
 
 # A second command finds what the first one did.
