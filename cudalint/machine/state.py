@@ -242,6 +242,8 @@ class Process:
     unseen: bool = False
     forked_unseen: bool = False
     launch: Launch | None = None
+    # Where it was started as a program of its own, by another one.
+    program: Chain | None = None
     forked: bool = False
     daemon: bool = False
     driver: Chain | None = None
