@@ -11,6 +11,7 @@ from cudalint.machine.covering import cover_all, needed
 from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
+from cudalint.machine.passed_over import Branches
 from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process, State
@@ -174,6 +175,12 @@ class EntryRecord:
     # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)
+    branches: Branches = field(default_factory=Branches)
+
+    @property
+    def reached(self) -> frozenset[Site]:
+        """The functions that it reached, and those that the program calls only where it never goes."""
+        return self.branches.passed_over | self.entered
 
     @property
     def events(self) -> int:
@@ -202,6 +209,7 @@ class EntryRecord:
             stand_ins={*self.stand_ins},
             completed=[*self.completed],
             refused=[*self.refused],
+            branches=self.branches.copy(),
         )
 
     def final_outcomes(self, modelled: Container[str]) -> list[Outcome]:
