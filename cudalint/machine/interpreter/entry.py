@@ -12,7 +12,7 @@ from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.passed_over import Branches
-from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read
+from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read, told_by
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -262,7 +262,7 @@ class EntryRecord:
         """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
         ways = [way]
         for choice in self._open(outcome)[:_MOST_SPLIT]:
-            ways = [(*way, fact) for way in ways for fact in (choice.one, choice.other)]
+            ways = [(*way, fact) for way in ways for fact in told_by(choice)]
         return ways
 
     def _final(self, outcome: Outcome) -> Outcome:
@@ -305,16 +305,17 @@ class EntryRecord:
         return [
             choice
             for choice in outcome.choices
-            if choice.one not in outcome.facts and choice.other not in outcome.facts
+            if not any(fact in outcome.facts for fact in told_by(choice))
             if not self._is_required_choice(choice)
         ]
 
     def _is_required_choice(self, choice: Either) -> bool:
-        """Whether the program refuses to run where neither of two things is so."""
-        neither = [(question, not answer) for question, answer in (choice.one, choice.other)]
+        """Whether the program refuses to run where none of two things, or more, is so."""
+        told = told_by(choice)
+        neither = [(question, not answer) for question, answer in told]
         if self.cut is not None or not any(all(fact in facts for fact in neither) for facts in self.refused):
             return False
-        either = ((choice, True), choice.one, choice.other)
+        either = ((choice, True), choice.one, choice.other, *told)
         return all(any(fact in facts for fact in either) for facts in self.completed)
 
     def _is_required(self, fact: Fact) -> bool:
