@@ -37,7 +37,8 @@ from cudalint.project.entries import (
     tests,
     unreached,
 )
-from cudalint.project.entry_results import EntryResult, EntryResults
+from cudalint.project.entry_result import EntryResult
+from cudalint.project.entry_store import EntryStore
 from cudalint.project.fixtures import HOOKS_BEFORE, HOOKS_BEHIND, Fixtures, Given, hook_of, set_up, skips_all
 from cudalint.project.heirs import heirs
 from cudalint.project.instances import Instances, Made, constructor
@@ -166,7 +167,7 @@ class Runner:
     without_gpus: bool = False
     at_most: int | None = None
     maps: bool = False
-    kept: EntryResults | None = None
+    kept: EntryStore | None = None
     others: Others | None = None
     # The modules that the run is about; None where it is about all. Where no entry reaches them, the launchers of these
     # are looked at, and of those that name something of theirs.
