@@ -186,7 +186,7 @@ DOES = frozenset(
         "fabric", "fabric.device", "fabric.launch",
         "first-argument", "flags", "flags.define", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
         "generate", "generator.enter", "generator.method", "getattr", "getattr.plain", "cache.clear", "regex.item",
-        "stack.pop_all", "gpu",
+        "stack.pop_all", "stack.push", "gpu",
         "graph", "graph.add", "graph.order",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
