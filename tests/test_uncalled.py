@@ -118,9 +118,7 @@ FUNCTION = ON_THE_CPU.replace("class Jobs:\n    def start(self):\n    ", "def st
     [
         pytest.param(FUNCTION, "if use_gpu:\n        other()\n    else:\n        start()", [], id="not taken"),
         pytest.param(FUNCTION, "if not use_gpu:\n        return start()", [], id="not taken to return"),
-        pytest.param(
-            ON_THE_CPU, "jobs = Jobs()\n    if not use_gpu:\n        jobs.start()", [], id="a method"
-        ),
+        pytest.param(ON_THE_CPU, "jobs = Jobs()\n    if not use_gpu:\n        jobs.start()", [], id="a method"),
         pytest.param(FUNCTION, "if not use_gpu:\n        other()", ["CUD101"], id="what is not taken calls another"),
         pytest.param(FUNCTION, "if flag:\n        start()", ["CUD101"], id="a caller may say otherwise"),
     ],

@@ -466,7 +466,6 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...], shared: int) -> list[
     Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
     They parted after ``shared`` facts.
     """
-<<<<<<< HEAD
     known = choices(mine[:shared])
     if len(known) < MOST_KEPT_CHOICES:
         given = choices(mine[shared:])
@@ -477,20 +476,9 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...], shared: int) -> list[
         return [(choice, True) for choice in known[:MOST_KEPT_CHOICES]]
     left = [fact for fact in mine[shared:] if fact not in theirs]
     right = [fact for fact in theirs[shared:] if fact not in mine] if left else []
-    if len(left) * len(right) <= MOST_CHOICES:
-=======
-    given = choices(mine)
-    # Paths that parted lately have nearly all in common: compared one by one, these are told sooner than by hash.
-    given += [choice for choice in choices(theirs) if choice not in given]
-    known = [choice for choice in given if _follows_from(choice, mine, theirs)][:MOST_KEPT_CHOICES]
-    if len(known) == MOST_KEPT_CHOICES:
-        return [(choice, True) for choice in known]
-    left = [fact for fact in mine if fact not in theirs]
-    right = [fact for fact in theirs if fact not in mine] if left else []
     # A path that came of several says nothing beside most of what others were told: that is its own opposite.
     of_several = any(type(sym) is Either for sym, _ in (*left, *right))
     if len(left) * len(right) <= MOST_CHOICES * (MOST_CHOICES if of_several else 1):
->>>>>>> quiet
         pairs = ((one, other) for one in left for other in right if one[0] != other[0])
         telling = [pair for pair in pairs if not _tell_which(*pair) and not _is_always_so(*pair)]
         made = (Either(one, other) for one, other in (telling if len(telling) <= MOST_CHOICES else ()))
