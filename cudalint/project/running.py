@@ -136,7 +136,7 @@ class Ran:
             self.label,
             machine.main,
             tuple(record.final_outcomes(machine.library.roots)),
-            frozenset((site.module, site.ordinal) for site in record.entered) | self.places,
+            frozenset((site.module, site.ordinal) for site in record.reached) | self.places,
             dict(record.launches),
             machine.steps,
             record.cut,
@@ -299,7 +299,7 @@ class Runner:
         return False
 
     def _note(self, machine: Machine) -> None:
-        self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
+        self.entered.update((site.module, site.ordinal) for site in machine.record.reached)
 
     def begins(self, ran: Ran) -> Begins:
         """What begins the first process of an entry."""
