@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements, last_name
+from cudalint.machine.effects.stdlib import parametrized
 from cudalint.machine.effects.stdlib.mocks import SKIPPED
-from cudalint.machine.frame import Frame
+from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Closure, Generator, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -43,17 +44,37 @@ class _Fixture:
 
 @dataclass(frozen=True, slots=True)
 class Fixtures:
-    """Runs the fixtures of a test module's tests; ``frame`` gathers what they raise."""
+    """Runs the fixtures of a test module's tests; ``frame`` gathers what they raise.
+
+    ``told`` has what a mark of the test tells fixtures by their names.
+    """
 
     files: FileProgram
     machine: Machine
     module: str
     frame: Frame
+    told: Given = field(default_factory=dict)
 
     def around(self, function: ir.Function, state: State, test: Test) -> list[State]:
-        """Run a test inside the fixtures that it, or everything in its module, is given."""
+        """Run a test inside the fixtures that it, or everything in its module, is given, once in each of its ways."""
         wanted = (*self._for_all(), *(p.name for p in function.params if p.name not in ("self", "cls")))
-        return self._give(tuple(dict.fromkeys(wanted)), {}, state, test, ())
+        asked = tuple(dict.fromkeys(wanted))
+        ended: list[State] = []
+        for case in self._cases(function, state):
+            ended.extend(replace(self, told=case.told)._give(asked, case.given, state.clone(), test, ()))
+        return ended
+
+    def _cases(self, function: ir.Function, state: State) -> list[parametrized.Case]:
+        """The ways in which marks have a test run."""
+        module = self.files.module(self.module)
+        if module is None or b"parametrize" not in self.files.sources[self.module].data:
+            return [parametrized.Case()]
+        marks = self._evaluated(_decorators(module.body, function), self.frame, state)
+        return parametrized.cases(self.machine, marks, state) or [parametrized.Case()]
+
+    def _evaluated(self, decorators: Iterable[ir.Expr], frame: Frame, state: State) -> list[Value]:
+        made = (self.machine.eval(decorator, state, frame)[:1] for decorator in decorators)
+        return [value for found in made for _, value in found]
 
     def _give(
         self, wanted: tuple[str, ...], given: Given, state: State, test: Test, open_: tuple[str, ...]
@@ -82,7 +103,7 @@ class Fixtures:
     ) -> list[State]:
         site = Site(found.closure.module, found.closure.function.ordinal)
         result: list[State] = []
-        for after, value in self.machine.call_value((found.ref,), [], kwargs, state, self.frame, site):
+        for after, value in self._called(found, kwargs, state, site):
             atom = only(value)
             made = after.get(atom) if isinstance(atom, Ref) else None
             if isinstance(atom, Ref) and isinstance(made, Generator):
@@ -90,6 +111,30 @@ class Fixtures:
             else:
                 result.extend(inside(after, value))
         return result
+
+    def _called(self, found: _Fixture, kwargs: dict[str, Value], state: State, site: Site) -> Results:
+        """What a fixture gives, once for each value that it is told."""
+        told = self._told(found, state)
+        if not told:
+            return self.machine.call_value((found.ref,), [], kwargs, state, self.frame, site)
+        results: Results = []
+        for param in told:
+            current = state.clone()
+            given = {**kwargs, "request": parametrized.request(param, current, site)}
+            asked = {name: value for name, value in given.items() if name in found.wanted}
+            results.extend(self.machine.call_value((found.ref,), [], asked, current, self.frame, site))
+        return results
+
+    def _told(self, found: _Fixture, state: State) -> list[Value]:
+        """What a fixture is told, by the test or by its own ``params``; nothing where it asks for nothing."""
+        if "request" not in found.wanted:
+            return []
+        closure = found.closure
+        if closure.function.name in self.told:
+            return [self.told[closure.function.name]]
+        decorators = [made for function, made in self._defined(closure.module) if function is closure.function]
+        frame = Frame(Ref(("module", closure.module)), closure.module)
+        return parametrized.params(self.machine, self._evaluated(decorators, frame, state), state)
 
     def _find(self, name: str, state: State) -> tuple[State, _Fixture | None]:
         """The nearest fixture of a name: the test's own module first, then one conftest after the other."""
@@ -171,6 +216,21 @@ def _flat(body: Iterable[ir.Stmt]) -> Iterator[ir.FunctionDef]:
                 continue
             case _:
                 yield from _flat(inner_statements(statement))
+
+
+def _decorators(body: Iterable[ir.Stmt], function: ir.Function) -> Iterator[ir.Expr]:
+    """The decorators of a test, and of the classes that it is defined in."""
+    for statement in body:
+        match statement:
+            case ir.FunctionDef() if statement.function.ordinal == function.ordinal:
+                yield from statement.decorators
+            case ir.ClassDef() if function.qualname.startswith(f"{statement.name}."):
+                yield from statement.decorators
+                yield from _decorators(statement.body, function)
+            case ir.FunctionDef() | ir.ClassDef():
+                continue
+            case _:
+                yield from _decorators(inner_statements(statement), function)
 
 
 def _is_for_all(decorator: ir.Expr) -> bool:

@@ -44,6 +44,9 @@ _QUOTED = re.compile(rb"[\"'](\w+)[\"']")
 # What a server is told to serve, or a table of names leads to: a module, and the application in it.
 _SERVED = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?:\(\))?\1")
 _SERVERS = (b"uvicorn", b"hypercorn", b"granian")
+# A program that a program starts: ``[sys.executable, "tools/rank.py"]``, ``[sys.executable, "-m", "trainer"]``.
+_STARTS = b"sys.executable"
+_STARTED = re.compile(rb"([\"'])(?:\./)?([A-Za-z_][\w/]*)\.py\1|[\"']-m[\"'],\s*([\"'])([A-Za-z_][\w.]*)\3")
 ONE_OF_ALL = "*"
 _BY_TEXT = (b"__main__", *_DYNAMIC, b"_target_", b"import_string")
 _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
@@ -108,6 +111,10 @@ def imported(data: bytes) -> Iterator[Imported]:
     for found in chain.from_iterable(call.finditer(data) for call in _CALLS):
         name = found["name"].decode("utf-8", "replace")
         yield Imported(name.lstrip("."), len(name) - len(name.lstrip(".")), (), False)
+    if _STARTS in data:
+        started = dict.fromkeys((found[2] or found[4]).decode("ascii", "replace") for found in _STARTED.finditer(data))
+        programs = [f"{name.replace('/', '.')}{end}" for name in started for end in ("", ".__main__")]
+        yield from (Imported(program, 0, (), False, is_text=True) for program in programs)
     by_text = any(word in data for word in _BY_TEXT)
     if by_text or any(word in data for word in _SERVERS):
         served = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _SERVED.finditer(data))

@@ -121,6 +121,8 @@ class Core(Hooks, ABC):
         self.saved: dict[Atom, bool] = {}
         # The files that the program writes, as far as it shows which.
         self.written: set[Located] = set()
+        # The folder that it went to, where that lies beside a module.
+        self.folder: Located | None = None
         # Where it asked for files that were not there, and that it made then; and the processes that did so.
         self.made_files: set[Made] = set()
         # What the generator yielded that ran last, in the order in which it did.

@@ -35,7 +35,7 @@ from cudalint.machine.values import (
 # A function with one of its options, and a command as which a function is run: their first argument is the function.
 _GIVEN, _RUN = (Lib("cudalint.option.given"),), (Lib("cudalint.command.run"),)
 # What is kept of an option besides its value.
-_OF_OPTION = frozenset({"name", "names", "callback", "default", "type", "is_flag"})
+_OF_OPTION = frozenset({"name", "names", "callback", "default", "type", "is_flag", "envvar"})
 # The words of the command line that is read, as far as they are not a subcommand's name.
 _WORDS = Ref(("words of a command",))
 # What a function of a command line is given, of which only the class is known.
@@ -134,7 +134,7 @@ def option(machine: Machine, call: Call) -> Results:
         call.state.process = replace(call.state.process, local_rank_at_hand=True)
     told: list[tuple[str, Value]] = [("name", (_text(name),)), ("names", const(tuple(_texts(call))))]
     told += [] if default == NONE else [("default", default)]
-    told += [(key, call.kwargs[key]) for key in ("callback", "type", "is_flag") if key in call.kwargs]
+    told += [(key, call.kwargs[key]) for key in ("callback", "type", "is_flag", "envvar") if key in call.kwargs]
     return [(call.state, (Partial((Lib("cudalint.option"),), (value,), tuple(told)),))]
 
 
@@ -199,7 +199,8 @@ def given(machine: Machine, call: Call) -> Results:
     named = only(own["name"])
     name = named.path.rpartition(".")[2] if isinstance(named, Lib) else ""
     said = _said(call.state)
-    value = value if said is None else _as_said(said, own, own.get("default", value))
+    default = _of_variable(own, call.state)
+    value = default or value if said is None else _as_said(said, own, default or own.get("default", value))
     results: Results = [(call.state, value)]
     if "callback" in own:
         asked: list[Value] = [_CONTEXT, unknown("parameter", call.site), value]
@@ -209,6 +210,15 @@ def given(machine: Machine, call: Call) -> Results:
         for state, made in results
         for result in machine.call_value(function, args, {name: made, **others}, state, call.frame, call.site)
     ]
+
+
+def _of_variable(own: dict[str, Value], state: State) -> Value:
+    """What the variable of the environment says that an option may be given by; nothing where the program sets none."""
+    set_ = [value for name in strings(own.get("envvar", ())) if (value := state.process.environ(name)) is not None]
+    text = constant(set_[0]) if set_ else None
+    if not isinstance(text, str):
+        return set_[0] if set_ else ()
+    return _converted(text, own.get("type", ()), own.get("default", NONE))
 
 
 def _as_said(words: list[str], own: dict[str, Value], default: Value) -> Value:

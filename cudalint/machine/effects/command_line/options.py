@@ -276,7 +276,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
         # Of the options that are not among the known ones none is given.
         told = words if known is None else []
         fields = {k[2:]: _parsed_as(v, told) for k, v in said.items() if k.startswith("--")}
-        if words is not None and _OF_RANK in found.fields:
+        if (words is not None or _own_words(call) is not None) and _OF_RANK in found.fields:
             # No launcher hands it over where the program writes down all words.
             fields["local_rank"] = found.fields[_OF_RANK]
         fields |= _given_among(machine, call, found.fields) if known is None else known
@@ -352,8 +352,16 @@ def _said_by_command(parser: LibraryObject, words: Iterable[str]) -> dict[str, V
 def words_of(machine: Machine, call: Call) -> list[str] | None:
     """The words of a command line that the program makes up by itself, where all are known."""
     items = machine.exact_items(call.get("args") or (), call.state)
+    items = _own_words(call) if items is None else items
     words = None if items is None else [constant(item) for item in items]
     return None if words is None or not all(isinstance(word, str) for word in words) else [str(word) for word in words]
+
+
+def _own_words(call: Call) -> list[Value] | None:
+    """The words of the program's own command line, where it is known how many there are."""
+    given = call.get("args")
+    words = call.state.get(ARGV) if given is None or given == NONE or _is_argv(given) else None
+    return None if not isinstance(words, Sequence) or words.items is None or words.open else list(words.items)
 
 
 def argv(machine: Machine, call: Call) -> Results:

@@ -9,6 +9,7 @@ from cudalint.ir.walk import mentions
 from cudalint.machine import exceptions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import lineage
+from cudalint.machine.effects.concurrency import programs
 from cudalint.machine.effects.concurrency.channels import queue_users
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import (
@@ -284,6 +285,7 @@ def fresh_process(machine: Machine, call: Call) -> Results:
     if not _runs_without_gpu(machine, call):
         workers.forget_late_variable(machine, state)
     noting.note_program(machine, state, call.path, call.site)
+    programs.run(machine, call)
     first = call.kwargs.get("preexec_fn", NONE)
     if any(isinstance(atom, Ref | Bound | Partial) for atom in first):
         start = Start(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import questions
 from cudalint.machine.effects.receivers import library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching
 from cudalint.machine.launch.arguments import constant_bool
@@ -103,6 +103,20 @@ def get_start_method(machine: Machine, call: Call) -> Results:
     if call.get("allow_none") != TRUE:
         launching.fix_default(machine, state, library, call.site, "get_start_method()")
     return [(state, value)]
+
+
+def all_start_methods(machine: Machine, call: Call) -> Results:
+    """``get_all_start_methods()``: what there is on the platform, the default first where that is certain."""
+    state, (first, condition) = call.state, machine.host.defaults()[0]
+    names = list(_METHODS) if machine.host.platform in _FORKING else [first]
+    ordered = sorted(names, key=lambda name: name != first) if condition is None else names
+    items = tuple(const(name) for name in ordered)
+    return [(state, (state.new(("methods", call.site), Sequence("list", items)),))]
+
+
+# Those of Unix, as Linux orders them before Python 3.14.
+_METHODS = ("fork", "spawn", "forkserver")
+_FORKING = frozenset({"linux", "darwin"})
 
 
 def forkserver_preload(machine: Machine, call: Call) -> Results:

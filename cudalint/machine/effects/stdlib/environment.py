@@ -157,6 +157,13 @@ def environ_contains(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown(IN_ENVIRONMENT, names[0]))]
 
 
+def environ_copy(machine: Machine, call: Call) -> Results:
+    """``os.environ.copy()``: a dict of the variables that the program set, and of others."""
+    items: dict[Hashable, Value] = dict(call.state.process.environment)
+    made = Dict(items, element=unknown("environ", call.site), exact=False)
+    return [(call.state, (call.state.new(("environ", call.site), made),))]
+
+
 def environ_update(machine: Machine, call: Call) -> Results:
     """``os.environ.update({...}, NAME=value)``, also of pairs."""
     results: Results = []

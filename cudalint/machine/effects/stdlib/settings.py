@@ -47,7 +47,8 @@ _KINDS = ("json", "toml", "yaml")
 _OF_PATHS = frozenset({"toml.load", "rtoml.load"})
 # By these a program says what is made of the data.
 _HOOKS = frozenset({"object_hook", "object_pairs_hook", "cls", "decoder", "_dict"})
-_MOVES = frozenset({"os.chdir", "os.fchdir", "contextlib.chdir"})
+_GOES = "os.chdir"
+_MOVES = frozenset({_GOES, "os.fchdir", "contextlib.chdir"})
 # What is written once the folder is another one in which the program runs: any file of a relative path.
 _ANYWHERE = Located(None, ("..",))
 _WRITES = frozenset("wxa+")
@@ -66,8 +67,7 @@ def function(machine: Machine, call: Call) -> Value | None:
     if path in _IS_THERE:
         return _is_there(machine, call, call.args[0] if call.args else ())
     if path in _MOVES:
-        # What a relative path leads to then is another file.
-        machine.written.add(_ANYWHERE)
+        _move(machine, call.args[0] if call.args and path == _GOES else ())
     kind = next((kind for kind in _KINDS if machine.library.traits.has(path, f"reads-{kind}")), None)
     if kind is None:
         if machine.library.traits.has(path, "changes-file") or machine.library.process_effect(path) is None:
@@ -81,6 +81,14 @@ def function(machine: Machine, call: Call) -> Value | None:
         return _said(kind, text, call)
     parts = _parts_of(call.args[0])
     return None if parts is None else _said(kind, _with_holes(parts), call, parts)
+
+
+def _move(machine: Machine, folder: Value) -> None:
+    """The program goes to another folder: what a relative path leads to from then on is another file."""
+    place = paths.located(folder)
+    if place is None or place.module is None or machine.folder not in (None, place):
+        machine.written.add(_ANYWHERE)
+    machine.folder = place
 
 
 def may_write_by(machine: Machine, call: Call) -> None:
@@ -184,6 +192,8 @@ def _at(machine: Machine, path: Value) -> str | None:
 
 def text_at(machine: Machine, place: Located) -> str | None:
     """The text of a file of settings that the program does not write itself."""
+    if place.module is None and machine.folder is not None:
+        place = machine.folder.joined("/".join(place.parts)) or place
     if place.module is None and _ANYWHERE in machine.written:
         return None
     if machine.written and any(

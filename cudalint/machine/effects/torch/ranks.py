@@ -442,9 +442,11 @@ _MAIN = "the main process"
 def _several_ranks(machine: Machine, process: Process, site: Site, index: int) -> bool:
     """Whether other ranks use this GPU here too: ranks of one launch do; of single processes, two must be observed."""
     launch, group = process.launch, process.group
-    if launch is None and group is not None and isinstance(group.rank, Const):
+    if launch is None and process.program is None and group is not None and isinstance(group.rank, Const):
         # The main process of ranks that it starts itself: it alone joins with that number.
         own = (group.made.step.site, _MAIN)
+    elif launch is None and process.program is not None and (told := _told_rank(process)) is not None:
+        own = (process.program.step.site, told)
     elif launch is None or launch.many:
         return True
     elif launch.family != "process":
@@ -455,6 +457,15 @@ def _several_ranks(machine: Machine, process: Process, site: Site, index: int) -
     gpu = _named_by_system(process, index)
     started.setdefault(own, set()).add(gpu)
     return any(gpu in gpus for other, gpus in started.items() if other != own)
+
+
+def _told_rank(process: Process) -> str | None:
+    """Which rank a program is that another program starts; None where that is not known."""
+    told = process.environ("RANK") or (
+        () if process.group is None or process.group.rank is None else (process.group.rank,)
+    )
+    rank = constant(told)
+    return str(rank) if isinstance(rank, int | str) else None
 
 
 def _named_by_system(process: Process, index: int) -> str:
