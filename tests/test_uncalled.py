@@ -68,6 +68,16 @@ def run(device):
     process.start()
     process.join()
 """
+ENGINE = """\
+import torch
+
+HAS_CUDA = torch.cuda.is_available()
+
+from vllm import LLM
+
+def load(model, **kwargs):
+    return LLM(model=model, **kwargs)
+"""
 
 
 @pytest.mark.parametrize(
@@ -80,6 +90,7 @@ def run(device):
         pytest.param(
             LOADS + LOADED_AS_SETTLED, [("CUD402", Severity.WARNING)], id="a loader, a caller may choose spawn"
         ),
+        pytest.param(ENGINE, [("CUD104", Severity.WARNING)], id="an engine spawns where a caller initialised CUDA"),
         pytest.param(READS + OF_ITS_CALLER, [], id="a caller may choose the CPU"),
     ],
 )
