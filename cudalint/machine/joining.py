@@ -104,6 +104,7 @@ def join_process(a: Process, b: Process) -> Process:
         narrowed=shorter(a.narrowed, b.narrowed),
         seen=a.seen if a.seen == b.seen else (),
         unseen=a.unseen or b.unseen,
+        hidden_late=a.hidden_late or b.hidden_late,
     )
 
 

@@ -292,6 +292,8 @@ class Process:
     # Where CUDA_VISIBLE_DEVICES was set last, and what the driver found there when it looked.
     narrowed: Chain | None = None
     seen: Value = ()
+    # Where it hides all GPUs from a driver that knows them already: that fails to hide them once it uses one.
+    hidden_late: Site | None = None
     # Whether it was reported that GPUs are named here by what the variable calls them.
     misnumbered: bool = False
     # Where a scheduler started it without a GPU, and which releases of that hide them all from it; none once it asked.

@@ -88,6 +88,7 @@ names GPU 0, or the variable may name several GPUs; and where a library is used 
 - Nothing has touched CUDA before, or only questions that leave the driver alone (`torch.cuda.device_count()`).
 - The parent sets the variable for children that it spawns afterwards, even if it has used CUDA itself.
 - The value goes into the `env=` of a `subprocess`.
+- It hides all GPUs (`""`, `"-1"`), and the process uses none afterwards.
 - The assignment restores the value that was read before.
 - The process has selected a GPU itself before (`torch.cuda.set_device`), or selects the same one afterwards: the variable
   is meant for others, or for libraries that are not asked yet.

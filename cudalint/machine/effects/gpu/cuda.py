@@ -20,6 +20,8 @@ FAILS = frozenset({"driver", "init", "use", "touch"})
 POISONS = frozenset({"query", "driver", "init", "use"})
 
 VISIBLE = questions.VISIBLE
+# What hides all GPUs where the variable is this.
+HIDING = (const(""), const("-1"))
 # They work on the CPU where no GPU is in sight, unless one is named.
 _FALL_BACK = frozenset({"tensorflow", "jax"})
 # Frameworks that refuse a GPU by a number that no visible one has; TensorFlow may take another.
@@ -67,6 +69,8 @@ def touch(
     if process.withheld is not None and not (framework in _FALL_BACK and (unnamed or device is None)):
         _note_withheld(machine, state, frame, site, effect, what, *process.withheld)
         process = state.process
+    if effect in ("init", "use") and process.hidden_late is not None:
+        state.process = process = _note_hidden_late(machine, state, site, process.hidden_late, what)
     if effect in FAILS and device is not None and framework in _NUMBERS_CHECKED and not process.misnumbered:
         hidden = _hidden(state, device.index)
         after = state if hidden is None else _note_hidden(machine, state, frame, site, framework, what, hidden)
@@ -200,6 +204,24 @@ def _note_withheld(
         detail=detail,
     )
     machine.emit(replace(outcome, doubt=outcome.doubt and Doubt.RELEASE))
+
+
+def _note_hidden_late(machine: Machine, state: State, site: Site, hidden: Site, what: str) -> Process:
+    """A GPU is used although the program hid them all before: the driver had looked even earlier."""
+    process = state.process
+    machine.emit(
+        outcome_of(
+            machine,
+            state,
+            Kind.VISIBLE_TOO_LATE,
+            hidden,
+            "wrong-device",
+            cause=process.driver,
+            effect=machine.chain(state, site, f"{what} uses a GPU, although all of them were hidden"),
+            launch=process.launch,
+        )
+    )
+    return replace(process, hidden_late=None, late_visible=(*process.late_visible, hidden))
 
 
 def _grows(process: Process) -> bool:
@@ -408,4 +430,4 @@ def begin_on_cpu(machine: Machine, state: State, frame: Frame, site: Site, frame
 def sees_none(machine: Machine, process: Process) -> bool:
     """Whether there is no GPU, or the program hid all of them before the driver looked."""
     value = process.environ(VISIBLE)
-    return machine.options.without_gpus or (process.driver is None and value in (const(""), const("-1")))
+    return machine.options.without_gpus or (process.driver is None and value in HIDING)

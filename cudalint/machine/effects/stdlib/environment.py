@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import paths
-from cudalint.machine.effects.gpu.cuda import VISIBLE
+from cudalint.machine.effects.gpu.cuda import HIDING, VISIBLE
 from cudalint.machine.effects.stdlib import containers, settings
 from cudalint.machine.frame import Call, Frame, Raised, Results
 from cudalint.machine.heap import Dict
@@ -187,6 +187,8 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     if name in RENDEZVOUS:
         machine.rendezvous_seen = True
     before = process.environ(name)
+    if name == VISIBLE and process.hidden_late is not None:
+        state.process = process = replace(process, hidden_late=None)
     if name == VISIBLE and value == unknown("environ", VISIBLE):
         _taken_back(machine, state)
     elif name == VISIBLE and process.driver is not None and not process.dead and _changes(state, before, value):
@@ -251,6 +253,9 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
     launch = process.launch
     per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
     if per_task and any(o.anchor == site for o in machine.record.outcomes):
+        return
+    if value in HIDING and not per_task:
+        state.process = replace(process, hidden_late=site)
         return
     found = outcome_of(
         machine,
