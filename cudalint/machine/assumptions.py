@@ -127,8 +127,10 @@ def alternatives(
     """
     for choice in choices:
         said = [assumptions((fact,), (), places, modelled) for fact in questions.told_by(choice)]
-        if all(len(one) == 1 for one in said):
-            *before, found = (one[0] for one in said)
+        # Rounds of a loop ask the same in the same words.
+        each = list(dict.fromkeys(one[0] for one in said if len(one) == 1))
+        if all(len(one) == 1 for one in said) and not any(deny(one, other) for one in each for other in each):
+            *before, found = each
             for one in reversed(before):
                 found = replace(one, instead=found)
             yield found

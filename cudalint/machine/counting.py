@@ -118,8 +118,33 @@ def compared(op: str, left: Atom | None, right: Atom | None) -> bool | None:
 
 
 def truth(sym: Hashable) -> bool | None:
-    """Whether a number that a loop counts is another one than 0."""
-    return compared("!=", Unknown(sym), Const(0))
+    """Whether a number that a loop counts, or one of processors, is another one than 0."""
+    return True if _is_of_processors(sym) else compared("!=", Unknown(sym), Const(0))
+
+
+def at_least(value: Value) -> int | None:
+    """The number that a value is at the least; None where that is not known."""
+    match only(value):
+        case Const(value=int(number)):
+            return number
+        case Unknown(sym=(str(kind), "up", int(reached), *_)) if kind == _COUNTED:
+            return reached
+        case Unknown(sym=sym) if _is_of_processors(sym):
+            return 1
+    return None
+
+
+def some_number(least: int, name: str, site: Site) -> Value:
+    """A number of which only that is known."""
+    return unknown(_COUNTED, "up", least, site, name)
+
+
+def _is_of_processors(sym: Hashable) -> bool:
+    """Whether something is how many processors there are, which Linux always knows."""
+    match sym:
+        case ("asks", "os.cpu_count" | "multiprocessing.cpu_count", _):
+            return True
+    return False
 
 
 def _at_least(op: str, least: int, other: int) -> bool | None:

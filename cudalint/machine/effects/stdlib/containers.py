@@ -9,8 +9,9 @@ from types import EllipsisType
 from typing import Any
 
 from cudalint.machine import mappings, operators, questions, sets
+from cudalint.machine.effects.stdlib import mixins
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, ZERO, Dict, Generator, Sequence
+from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, ZERO, Dict, Generator, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import FROZEN, as_key, of_key
 from cudalint.machine.picking import is_choice
@@ -207,10 +208,30 @@ def _as_dicts(machine: Machine, call: Call, value: Value, state: State) -> list[
     if isinstance(found, Dict):
         return [(state, replace(found, factory=(), view=None))]
     given = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(given, Instance) and _has_keys(machine, given, state):
+        return [
+            (after, _of_known(pairs, is_whole, after))
+            for after, pairs, is_whole in mixins.pairs_of(machine, call, value, state)
+        ]
     if not isinstance(given, Sequence | Generator):
         return [(state, Dict({}, (), False))]
     made = machine.iterate(value, state, call.frame, call.site)
     return [(after, _of_pairs(machine, machine.exact_items(value, after), rounds, after)) for after, rounds in made]
+
+
+def _has_keys(machine: Machine, instance: Instance, state: State) -> bool:
+    """Whether an object is taken for a mapping, as its class, or an abstract one of Python above it, has ``keys()``."""
+    if machine.user_method(instance, "keys", state) is not None:
+        return True
+    base = machine.library_base(instance.cls, state)
+    return base is not None and base.rpartition(".")[2] in ("Mapping", "MutableMapping")
+
+
+def _of_known(pairs: list[tuple[Value, Value]], is_whole: bool, state: State) -> Dict:
+    held = Dict({}, (), is_whole)
+    for key, value in pairs:
+        held = operators.with_key(held, as_key(key, state), value)
+    return held
 
 
 def _of_pairs(machine: Machine, exact: list[Value] | None, rounds: list[Value], state: State) -> Dict:

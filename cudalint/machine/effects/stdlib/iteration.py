@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
 
-from cudalint.machine import operators, questions, sets
+from cudalint.machine import counting, operators, questions, sets
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
@@ -360,6 +360,9 @@ def consume(machine: Machine, call: Call) -> Results:
         known = [number for number in numbers if number is not None]
         if None not in numbers or (known and _CHOICES[call.path] is min and _stays_least(min(known), call.args)):
             return [(call.state, const(_CHOICES[call.path](known)))]
+        least = _least(call)
+        if least is not None and least > 0:
+            return [(call.state, counting.some_number(least, call.path, call.site))]
         return arrays.like(machine, call)
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
@@ -421,13 +424,22 @@ _VERDICTS = frozenset({_ANY, "builtins.all"})
 _CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtins.min": min}
 
 
+def _least(call: Call) -> int | None:
+    """The number that the greatest or the least of several is at the least: ``min(8, os.cpu_count())`` is 1 or more."""
+    bounds = [counting.at_least(value) for value in call.args]
+    known = [bound for bound in bounds if bound is not None]
+    if call.kwargs or not known or (_CHOICES[call.path] is min and len(known) < len(bounds)):
+        return None
+    return _CHOICES[call.path](known)
+
+
 def _stays_least(number: int, values: Iterable[Value]) -> bool:
     """Whether a number is at most what these values are, of which the unknown ones count things."""
     return number <= 0 and all(integer(value) is not None or _counts(value) for value in values)
 
 
 def _counts(value: Value) -> bool:
-    return is_length(value) or value == questions.DEVICES
+    return is_length(value) or value == questions.DEVICES or (counting.at_least(value) or 0) > 0
 
 
 def next_(machine: Machine, call: Call) -> Results:

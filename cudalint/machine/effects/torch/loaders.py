@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from cudalint.machine import gpu_memory, mappings, questions
+from cudalint.machine import counting, gpu_memory, mappings, questions
 from cudalint.machine.effects.concurrency import process_identity
 from cudalint.machine.effects.gpu import arrays, choices, cuda, queries
 from cudalint.machine.effects.gpu.choices import chosen
@@ -330,6 +330,12 @@ def _fails_to_pin(machine: Machine, call: Call, state: State, outcome: Outcome) 
     return machine.fail(state, call.frame, Raised(outcome, ("RuntimeError",)))
 
 
+def _is_number_of_workers(atom: Atom) -> bool:
+    """Whether something is a number, or some number of which it is known that it is not 0."""
+    least = counting.at_least((atom,))
+    return (isinstance(atom, Const) and isinstance(atom.value, int)) or (least is not None and least > 0)
+
+
 def _with_workers(
     machine: Machine,
     call: Call,
@@ -349,8 +355,7 @@ def _with_workers(
     context = fields.get("<multiprocessing_context>", NONE)
     if context == NONE:
         launching.fix_default(machine, state, "multiprocessing", call.site, "iterating a DataLoader with workers")
-    numbers = [a.value for a in number or () if isinstance(a, Const) and isinstance(a.value, int)]
-    sure = number is not None and len(numbers) == len(number)
+    sure = number is not None and all(map(_is_number_of_workers, number))
     start = Start(
         launcher="DataLoader",
         family="loader",
