@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cudalint.project.analysis import Options, analyse
 from cudalint.project.blocks import runs_at_once
 from cudalint.project.imports import imported
+from cudalint.text.source import SourceFile
 
 WAITING = {
     "function": "def f():\n    import a\n",
@@ -37,3 +39,120 @@ def test_what_is_for_type_checkers_is_neither() -> None:
     text = b"if TYPE_CHECKING:\n    import a\n"
     assert runs_at_once(text, text.index(b"    import"), 4) is None
     assert list(imported(text)) == []
+
+
+PROGRAM = """\
+import multiprocessing
+
+import torch
+from package import settings
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(work, [1, 2]), settings)
+"""
+DEVICES = "import torch\n\ndef find():\n    return 'cuda' if torch.cuda.is_available() else 'cpu'\n"
+ASKS = {
+    "default over several rows": """\
+import torch
+
+def f(
+    x,
+    y="(",
+    z=torch.cuda.is_available(),
+):
+    pass
+""",
+    "default of a method over several rows": """\
+import torch
+
+class C:
+    def f(
+        self,
+        z=torch.cuda.is_available(),
+    ):
+        pass
+""",
+    "default": """\
+from package.devices import find
+
+def f(x, device=find()):
+    pass
+""",
+    "default of a method": """\
+from package.devices import find
+
+class C:
+    def f(self, device=find()):
+        pass
+""",
+    "attribute of a class": """\
+from package.devices import find
+
+class C:
+    '''Some
+text.'''
+    device = find()
+""",
+    "condition": """\
+from package import devices
+
+if devices:
+    DEVICE = devices.find()
+""",
+    "entry of a table": """\
+from package import devices
+
+TABLE = {
+    "device": devices.find(),
+}
+""",
+}
+WAITS = {
+    "body of a header over several rows": """\
+import torch
+
+def f(
+    x,
+):
+    print(
+        torch.cuda.is_available(),
+    )
+""",
+    "body": """\
+from package.devices import find
+
+def f(
+    x,
+    y=1,
+):
+    return find()
+""",
+    "text": """\
+from package.devices import find
+
+class C:
+    '''Some
+    device = find()
+    '''
+""",
+}
+
+
+def _codes(settings: str) -> list[str]:
+    texts = {"main": PROGRAM, "package/__init__": "", "package/devices": DEVICES, "package/settings": settings}
+    sources = [SourceFile(f"/project/{name}.py", text, text.encode()) for name, text in texts.items()]
+    return [found.code for found in analyse(sources, Options()).findings]
+
+
+@pytest.mark.parametrize("settings", ASKS.values(), ids=ASKS)
+def test_what_a_module_asks_where_it_is_imported_counts(settings: str) -> None:
+    assert "CUD101" in _codes(settings)
+
+
+@pytest.mark.parametrize("settings", WAITS.values(), ids=WAITS)
+def test_what_only_a_call_of_it_would_ask_does_not(settings: str) -> None:
+    assert "CUD101" not in _codes(settings)

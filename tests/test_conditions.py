@@ -132,6 +132,11 @@ CASES: dict[str, tuple[str, str | None]] = {
         "if len(sys.argv) > 5:\n    torch.cuda.init()\nif 'x' in sys.argv:\n    torch.cuda.init()\nstart()\n",
         "if `len(sys.argv)` is more than 5 or `sys.argv` contains x",
     ),
+    "one of three things": (
+        "if len(sys.argv) > 5:\n    torch.cuda.init()\nif 'x' in sys.argv:\n    torch.cuda.init()\n"
+        "if 'y' in sys.argv:\n    torch.cuda.init()\nstart()\n",
+        "if `len(sys.argv)` is more than 5 or `sys.argv` contains x or `sys.argv` contains y",
+    ),
     "both of two things, whose opposite comes on two paths": (
         "few, named = len(sys.argv) < 5, 'x' in sys.argv\nif not (few and named):\n    torch.cuda.init()\n"
         "if not few or not named:\n    start()\n",

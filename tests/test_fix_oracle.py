@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import ast
 import os
+import re
+import signal
+import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -156,6 +160,31 @@ def _by_spawn(files: Files) -> Files:
     changed = files[PROGRAM].replace("mp.Pool(", 'mp.get_context("spawn").Pool(')
     assert changed != files[PROGRAM]
     return {**files, PROGRAM: changed}
+
+
+def _ended_early(*arguments: str, by: signal.Signals | None = None) -> tuple[int, str]:
+    """The end of a run over more seeds than it comes to: by a signal when it has told something, or by itself."""
+    command = [sys.executable, "-m", "oracle", "--fixes", "--seed", str(FIRST), "--jobs", "1", *arguments]
+    with subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True) as run:
+        if by is not None:
+            time.sleep(6)
+            run.send_signal(by)
+        output, _ = run.communicate(timeout=120)
+    return run.returncode, output
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM, None], ids=str)
+def test_a_run_that_is_ended_early_tells_of_which_seeds_its_counts_are(by: signal.Signals) -> None:
+    bound = ["--budget", "3"] if by is None else []
+    status, output = _ended_early("--count", "2000", *bound, by=by)
+    told = re.search(r"^(\d+) programs repaired(?: \(seeds (\d+) to (\d+)\))?: ", output, re.MULTILINE)
+    assert told is not None, output
+    judged = int(told[1])
+    assert (told[2] is None) == (judged == 0)
+    if judged:
+        assert (int(told[2]), int(told[3])) == (FIRST, FIRST + judged - 1)
+    assert f"the first without an answer is seed {FIRST + judged}\n" in output
+    assert status == 130 if by is not None else status in (0, 1)
 
 
 # -- judgement -----------------------------------------------------------------------------------------------

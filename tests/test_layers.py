@@ -40,7 +40,8 @@ LAYERS = (
     "machine.shapes",
     "machine.mapping",
     "machine.inheritance",
-    "project.entry_results",
+    "project.entry_result",
+    "project.entry_store",
     "project.fixtures",  # runs what pytest puts around a test
     "project.prepared",
     "project.patience",

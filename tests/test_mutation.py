@@ -14,7 +14,7 @@ from mutation.models import model_mutants
 TESTS = Path(__file__).resolve().parent
 # Fewer may be left; what is new has a test. (Of 17 more the record had said wrongly that a test notices them: what they
 # give is no GPU memory, and that nothing is known of it comes to the same.)
-MOST_UNNOTICED = 292
+MOST_UNNOTICED = 223
 
 
 def test_every_entry_is_recorded() -> None:

@@ -83,10 +83,10 @@ def test_paths_that_differ_in_what_may_be_so_or_not_are_told_nothing() -> None:
     given, first = ("flag", "--wandb"), ("is", "rank 0")
     neither = Either((given, False), (first, False))
 
-    assert both(((given, True), (first, True)), ((neither, True),)) == []
+    assert both(((given, True), (first, True)), ((neither, True),), 0) == []
 
 
 def test_paths_that_differ_in_two_things_are_told_that_one_of_them_is_so() -> None:
     given, first = ("flag", "--wandb"), ("is", "rank 0")
 
-    assert both(((given, True),), ((first, False),)) == [(Either((given, True), (first, False)), True)]
+    assert both(((given, True),), ((first, False),), 0) == [(Either((given, True), (first, False)), True)]

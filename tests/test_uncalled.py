@@ -68,6 +68,16 @@ def run(device):
     process.start()
     process.join()
 """
+ENGINE = """\
+import torch
+
+HAS_CUDA = torch.cuda.is_available()
+
+from vllm import LLM
+
+def load(model, **kwargs):
+    return LLM(model=model, **kwargs)
+"""
 
 
 @pytest.mark.parametrize(
@@ -80,9 +90,53 @@ def run(device):
         pytest.param(
             LOADS + LOADED_AS_SETTLED, [("CUD402", Severity.WARNING)], id="a loader, a caller may choose spawn"
         ),
+        pytest.param(ENGINE, [("CUD104", Severity.WARNING)], id="an engine spawns where a caller initialised CUDA"),
         pytest.param(READS + OF_ITS_CALLER, [], id="a caller may choose the CPU"),
     ],
 )
 def test_an_error_is_what_every_caller_meets(text: str, expected: list[tuple[str, Severity]]) -> None:
     found = analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings
     assert [(one.code, one.severity) for one in found] == expected
+
+
+ON_THE_CPU = """\
+import multiprocessing
+import torch
+
+use_gpu = torch.cuda.is_available()
+
+def work(model):
+    print(model.cuda() if use_gpu else model)
+
+class Jobs:
+    def start(self):
+        multiprocessing.Process(target=work, args=(torch.nn.Linear(1, 1),)).start()
+
+def other():
+    pass
+
+def main(flag=False):
+    {}
+
+if __name__ == "__main__":
+    main()
+"""
+FUNCTION = ON_THE_CPU.replace("class Jobs:\n    def start(self):\n    ", "def start():\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "main", "expected"),
+    [
+        pytest.param(FUNCTION, "if use_gpu:\n        other()\n    else:\n        start()", [], id="not taken"),
+        pytest.param(FUNCTION, "if not use_gpu:\n        return start()", [], id="not taken to return"),
+        pytest.param(ON_THE_CPU, "jobs = Jobs()\n    if not use_gpu:\n        jobs.start()", [], id="a method"),
+        pytest.param(FUNCTION, "if not use_gpu:\n        other()", ["CUD101"], id="what is not taken calls another"),
+        pytest.param(FUNCTION, "if flag:\n        start()", ["CUD101"], id="a caller may say otherwise"),
+    ],
+)
+def test_what_is_called_only_where_the_program_never_goes_has_a_caller(
+    text: str, main: str, expected: list[str]
+) -> None:
+    text = text.format(main)
+    found = analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings
+    assert [one.code for one in found] == expected

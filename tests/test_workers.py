@@ -22,7 +22,7 @@ from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.questions import Either
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project import cores, running, workers
-from cudalint.project.entry_results import EntryResult, as_row, from_row
+from cudalint.project.entry_result import EntryResult, as_row, from_row
 from cudalint.project.layout import Layout
 from cudalint.project.program import News, Reads
 from cudalint.project.running import Group, GroupResult

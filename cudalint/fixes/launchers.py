@@ -18,6 +18,7 @@ _ADVICE = (
     ("gunicorn", "load the model in the `post_fork` hook, or in each worker by leaving `preload_app` out"),
     ("uwsgi", "set `lazy-apps`, so that each worker loads the application after its fork"),
     ("airflow", "ask for the GPU and load the model in the task, or set `execute_tasks_new_python_interpreter`"),
+    ("promptflow", "ask for the GPU and load the model in the tool, or set `PF_BATCH_METHOD` to `spawn`"),
     ("datasets", 'leave `num_proc` out, or call `multiprocess.set_start_method("spawn")` under the main guard'),
 )
 # What keeps a library's work in this process: a keyword, its value, and what is then done.

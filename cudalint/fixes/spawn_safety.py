@@ -27,7 +27,7 @@ _FRESH = ("spawn", "forkserver", "loky")
 _SHOWN_AT_PLACE = frozenset(
     {
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
-        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.FEWER, Why.MIXED, Why.ARRIVES,
+        Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.LEFT, Why.FEWER, Why.MIXED, Why.ARRIVES,
         Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
         Why.TEXT, Why.ROWS, Why.REPLACED,
     }

@@ -32,12 +32,21 @@ _CASTS = frozenset({"int", "float", "str", "bool"})
 class Assumption:
     """What is assumed of something: ``if <subject> <holds>``.
 
-    ``subject`` are words, or the place of an expression that stands for itself. ``instead``: that is so, or this.
+    ``subject`` are words, or the place of an expression that stands for itself. ``instead``: that is so, or this, which
+    may have another instead.
     """
 
     subject: str | Site
     holds: str
     instead: Assumption | None = None
+
+    @property
+    def each(self) -> Iterator[Assumption]:
+        """This, and what may be so instead of it."""
+        found: Assumption | None = self
+        while found is not None:
+            yield found
+            found = found.instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +121,17 @@ def _said(
 def alternatives(
     choices: Iterable[questions.Either], places: Mapping[Hashable, Asking], modelled: Container[str]
 ) -> Iterator[Assumption]:
-    """What is assumed where one of two things is so, and both have a name: ``--dry`` is not given, or ``--jobs`` 1.
+    """What is assumed where one of few things is so, and all have a name: ``--dry`` is not given, or ``--jobs`` 1.
 
     Others cannot be said in a few words.
     """
     for choice in choices:
-        one, other = (assumptions((fact,), (), places, modelled) for fact in (choice.one, choice.other))
-        if len(one) == len(other) == 1:
-            yield replace(one[0], instead=other[0])
+        said = [assumptions((fact,), (), places, modelled) for fact in questions.told_by(choice)]
+        if all(len(one) == 1 for one in said):
+            *before, found = (one[0] for one in said)
+            for one in reversed(before):
+                found = replace(one, instead=found)
+            yield found
 
 
 def _compared_at(subject: Hashable, told: questions.Asked, places: Mapping[Hashable, Asking]) -> Asking | None:

@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
 from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
-from cudalint.machine.questions import Fact, both, is_assumed, makes_uncertain, one_of, read, remembered, settled
+from cudalint.machine.questions import Fact, alike, both, is_assumed, makes_uncertain, one_of, read, remembered, settled
 from cudalint.machine.state import BLOT, Current, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
 from cudalint.machine.values import (
@@ -216,9 +216,10 @@ def _shared_facts(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> tuple[Fac
     both."""
     if mine == theirs:
         return mine
-    facts = tuple(fact for fact in mine if is_assumed(fact, theirs))
-    facts = (*facts, *(fact for fact in theirs if fact not in mine and is_assumed(fact, mine)))
-    for fact in (*one_of(mine, theirs), *both(mine, theirs)):
+    shared = alike(mine, theirs)
+    facts = (*mine[:shared], *(fact for fact in mine[shared:] if is_assumed(fact, theirs)))
+    facts = (*facts, *(fact for fact in theirs[shared:] if fact not in mine and is_assumed(fact, mine)))
+    for fact in (*one_of(mine, theirs, shared), *both(mine, theirs, shared)):
         if fact not in facts:
             facts = (*facts, fact)
     if any(map(makes_uncertain, facts)) or not any(map(makes_uncertain, theirs)):

@@ -68,6 +68,13 @@ class Either:
     other: Fact
 
 
+def told_by(choice: Either) -> tuple[Fact, ...]:
+    """The facts of which one holds, where one of the two of a choice may be a choice itself."""
+    given = (choice.one, choice.other)
+    each = (told_by(sym) if isinstance(sym, Either) and holds else ((sym, holds),) for sym, holds in given)
+    return tuple(dict.fromkeys(fact for facts in each for fact in facts))
+
+
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"getpass.getuser", "importlib.util.find_spec", "multiprocessing.cpu_count", "os.cpu_count", "os.getuid",
@@ -443,38 +450,55 @@ def answered(facts: Iterable[Fact], sym: Hashable) -> bool | None:
     return None if found is None else found is positive
 
 
-def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
+def alike(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> int:
+    """How many facts two paths assumed before they parted: these are the same objects."""
+    number = 0
+    for one, other in zip(mine, theirs, strict=False):
+        if one is not other:
+            break
+        number += 1
+    return number
+
+
+def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...], shared: int) -> list[Fact]:
     """What two paths have in common that do not assume the same: one assumes the first, or the other the second.
 
     Where ``--gpu`` with more than one job ends the program, what goes on has no ``--gpu``, or it has one job.
+    They parted after ``shared`` facts.
     """
-    given = choices(mine)
-    # Paths that parted lately have nearly all in common: compared one by one, these are told sooner than by hash.
-    given += [choice for choice in choices(theirs) if choice not in given]
-    known = [choice for choice in given if _follows_from(choice, mine, theirs)][:MOST_KEPT_CHOICES]
-    if len(known) == MOST_KEPT_CHOICES:
-        return [(choice, True) for choice in known]
-    left = [fact for fact in mine if fact not in theirs]
-    right = [fact for fact in theirs if fact not in mine] if left else []
-    if len(left) * len(right) <= MOST_CHOICES:
+    known = choices(mine[:shared])
+    if len(known) < MOST_KEPT_CHOICES:
+        given = choices(mine[shared:])
+        # Paths that parted lately have nearly all in common: compared one by one, these are told sooner than by hash.
+        given += [choice for choice in choices(theirs[shared:]) if choice not in given]
+        known += [choice for choice in given if choice not in known and _follows_from(choice, mine, theirs)]
+    if len(known) >= MOST_KEPT_CHOICES:
+        return [(choice, True) for choice in known[:MOST_KEPT_CHOICES]]
+    left = [fact for fact in mine[shared:] if fact not in theirs]
+    right = [fact for fact in theirs[shared:] if fact not in mine] if left else []
+    # A path that came of several says nothing beside most of what others were told: that is its own opposite.
+    of_several = any(type(sym) is Either for sym, _ in (*left, *right))
+    if len(left) * len(right) <= MOST_CHOICES * (MOST_CHOICES if of_several else 1):
         pairs = ((one, other) for one in left for other in right if one[0] != other[0])
-        telling = (pair for pair in pairs if not _tell_which(*pair) and not _is_always_so(*pair))
-        made = (Either(one, other) for one, other in telling)
+        telling = [pair for pair in pairs if not _tell_which(*pair) and not _is_always_so(*pair)]
+        made = (Either(one, other) for one, other in (telling if len(telling) <= MOST_CHOICES else ()))
         known += [choice for choice in made if choice not in known]
     return [(choice, True) for choice in known[:MOST_KEPT_CHOICES]]
 
 
-def one_of(mine: tuple[Fact, ...], theirs: tuple[Fact, ...]) -> list[Fact]:
-    """That something is one of several constants, where two paths say which it is and do not agree."""
+def one_of(mine: tuple[Fact, ...], theirs: tuple[Fact, ...], shared: int) -> list[Fact]:
+    """That something is one of several constants, where two paths that parted after ``shared`` facts do not agree
+    which."""
+    mine_told = [(fact, told) for fact in mine[shared:] if (told := _which(fact)) is not None]
+    if not mine_told:
+        return []
     others = dict(told for fact in theirs if (told := _which(fact)) is not None)
     result: list[Fact] = []
-    for fact in mine:
-        told = _which(fact)
-        if told is None or fact in theirs:
+    for fact, (subject, constants) in mine_told:
+        if subject not in others or fact in theirs:
             continue
-        subject, constants = told
-        either = constants | others.get(subject, frozenset())
-        if subject in others and len(either) <= MOST_CONSTANTS:
+        either = constants | others[subject]
+        if len(either) <= MOST_CONSTANTS:
             result.append((("is", "in", subject, Const(either)), True))
     return result
 
@@ -487,14 +511,10 @@ def _tell_which(one: Fact, other: Fact) -> bool:
 
 def _is_always_so(one: Fact, other: Fact) -> bool:
     """Whether one says that this is so, or that it is not, or something else: together they say nothing."""
-    return _allows_denial(one, of=other) or _allows_denial(other, of=one)
-
-
-def _allows_denial(choice: Fact, of: Fact) -> bool:
-    match choice:
-        case (Either(one=one, other=other), True):
-            return (of[0], not of[1]) in (one, other)
-    return False
+    if type(one[0]) is not Either and type(other[0]) is not Either:
+        return False
+    told = told_by(Either(one, other))
+    return any((sym, not holds) in told for sym, holds in told)
 
 
 def _which(fact: Fact) -> tuple[Hashable, frozenset[Hashable]] | None:

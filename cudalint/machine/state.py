@@ -185,6 +185,7 @@ class Setting:
     """What a task has set in its process, for proofs; ``felt_by`` are the only functions that find it, if that is said.
 
     ``adds``: each task that does so changes what it finds there, by adding to it; ``is_variable``: it has that name.
+    ``aspect``: what is set of the objects, or variables, that are known by ``of``.
     """
 
     name: str
@@ -193,6 +194,8 @@ class Setting:
     adds: bool
     is_variable: bool
     site: Site
+    aspect: str = ""
+    of: frozenset[Hashable] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,9 @@ TRAITS = frozenset(
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
+        "sets-mode", "sets-place", "sets-type", "sets-gradients", "sets-weights", "sets-moment", "sets-numbers",
+        "seeded-by",
+        "moves-on",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -112,8 +115,8 @@ _METHODS = frozenset({"aside", "compute", "likely"})
 _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
-        "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "switches",
-        "numbers", "currents",
+        "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "devices",
+        "switches", "numbers", "currents",
     }
 )  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
@@ -183,7 +186,7 @@ DOES = frozenset(
         "fabric", "fabric.device", "fabric.launch",
         "first-argument", "flags", "flags.define", "fork", "fork-launcher", "fresh-process", "future", "futures.wait",
         "generate", "generator.enter", "generator.method", "getattr", "getattr.plain", "cache.clear", "regex.item",
-        "stack.pop_all", "gpu",
+        "stack.pop_all", "stack.push", "gpu",
         "graph", "graph.add", "graph.order",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",

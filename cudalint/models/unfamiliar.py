@@ -51,6 +51,11 @@ class Unfamiliar:
         return not self._of("currents").isdisjoint(_words(path))
 
     @property
+    def devices(self) -> tuple[str, ...]:
+        """Parameters that name a device by its type or a text."""
+        return self._ends.get("devices", ())
+
+    @property
     def switches(self) -> tuple[str, ...]:
         """Parameters that tell whether a GPU is used."""
         return self._ends.get("switches", ())

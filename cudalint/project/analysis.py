@@ -24,7 +24,8 @@ from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
 from cudalint.project.cores import by_default
 from cudalint.project.entries import candidates
-from cudalint.project.entry_results import EntryResult, EntryResults, identity
+from cudalint.project.entry_result import EntryResult
+from cudalint.project.entry_store import EntryStore, identity
 from cudalint.project.file_facts import KnownFacts
 from cudalint.project.judging import findings_of, syntax_errors
 from cudalint.project.near import near
@@ -151,14 +152,14 @@ def entered_modules(files: FileProgram, about: frozenset[str] | None) -> list[st
     return candidates(files, near(files, about))
 
 
-def _kept(files: FileProgram, options: Options, alone: bool, purpose: Iterable[str] = ()) -> EntryResults | None:
+def _kept(files: FileProgram, options: Options, alone: bool, purpose: Iterable[str] = ()) -> EntryStore | None:
     """What entries gave in runs before; None where nothing is kept: what a clock ended another run may not end.
 
     ``purpose`` tells runs apart in which other entries run; it is asked for only where something is kept.
     """
     if files.store is None or options.limits.seconds is not None:
         return None
-    return EntryResults(files, files.store, identity(files, *_decisive(options, alone), *purpose))
+    return EntryStore(files, files.store, identity(files, *_decisive(options, alone), *purpose))
 
 
 def _edits(files: FileProgram, changes: Mapping[str, str]) -> Iterator[str]:
@@ -354,7 +355,7 @@ def _run(
     names: Iterable[str],
     entered: Iterable[Place] = (),
     chosen: frozenset[Entry] | None = None,
-    kept: EntryResults | None = None,
+    kept: EntryStore | None = None,
     about: frozenset[str] | None = None,
     others: Others | None = None,
     skipped: frozenset[Entry] = frozenset(),

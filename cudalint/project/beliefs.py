@@ -15,7 +15,7 @@ from cudalint.machine.state import Process
 from cudalint.machine.trace import Site
 from cudalint.models.library import load
 from cudalint.project.analysis import Analysis, Options, entered_modules, gathered, host
-from cudalint.project.entry_results import EntryResult
+from cudalint.project.entry_result import EntryResult
 from cudalint.project.judging import places_of
 from cudalint.project.process_map import Mapped, Tree, sites, trees
 from cudalint.project.program import FileProgram, program

@@ -244,8 +244,7 @@ def _sites(judged: _Judged) -> Iterator[Site]:
         yield from (step.site for step in _shown(segment))
     assumed = chain.from_iterable(way[:MOST_ASSUMPTIONS] for way in judged.ways[:MOST_WAYS])
     for found in assumed:
-        each = (found,) if found.instead is None else (found, found.instead)
-        yield from (one.subject for one in each if isinstance(one.subject, Site))
+        yield from (one.subject for one in found.each if isinstance(one.subject, Site))
 
 
 def places_of(files: FileProgram, sites: Iterable[Site]) -> dict[Site, Span]:

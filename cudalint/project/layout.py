@@ -75,7 +75,7 @@ class Layout:
         own = self._root(folder)
         comes_with_python = parts[0] in sys.stdlib_module_names
         if is_library or comes_with_python:
-            return self._before_library(own, parts, not comes_with_python)
+            return self._before_library(own, parts, not comes_with_python) or self._of_own_package(folder, parts)
         for root in self._roots_above(own):
             if (found := self._at(root, parts)) is not None:
                 self._remember_others(found, parts)
@@ -87,6 +87,15 @@ class Layout:
         homes = self.tops.get(parts[0], set())
         found = self._at(next(iter(homes)), parts) if len(homes) == 1 else None
         return self._in_namespace(parts) if found is None else found
+
+    def _of_own_package(self, folder: str, parts: list[str]) -> str | None:
+        """A module of the package in which a folder lies that has no ``__init__.py``: that package is no other one."""
+        while len(folder) > len(self.top):
+            above = os.path.dirname(folder)
+            if folder in self.packages and os.path.basename(folder) == parts[0]:
+                return self._at(above, parts)
+            folder = above
+        return None
 
     def _before_library(self, root: str, parts: list[str], may_lack: bool) -> str | None:
         """What a name means that a library has, too: an installed package goes before a folder that only could be one.

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cudalint.models.vocabulary import Marks, Vocabulary
-from cudalint.project.blocks import runs_at_once
+from cudalint.project.blocks import end_of_body, run_at_import, runs_at_once
 from cudalint.text.words import is_used, words
 
 _STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")
@@ -135,7 +135,7 @@ def _before(data: bytes, end: int) -> bytes:
 _CONFIGURES = frozenset({b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork"})
 # What a server that is started from outside may import before it forks, what answers requests, and what gathers
 # handlers for an application that another file makes.
-_SERVES = _CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow", b"arq"}
+_SERVES = _CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow", b"arq", b"promptflow"}
 # A mark of tests that a process is forked for.
 _FORKED = frozenset({b"mark", b"forked"})
 _ANSWERS = frozenset(
@@ -274,7 +274,7 @@ def places_on_gpu(data: bytes) -> bool:
     return any(_GIVEN.search(data[max(start - _NEAR, 0) : start]) is not None for start in starts)
 
 
-_TOP_CALL = re.compile(rb"^(?!(?:def|class|from|import|async)\b|[ \t#'\")\]}])[^#\n]*", re.MULTILINE)
+_TOP_CALL = re.compile(rb"^(?![ \t]*(?:(?:class|from|import)\b|[#)\]}])|[ \t]+@)[^#\n]*", re.MULTILINE)
 _CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)")
 _DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _BOUND_AT_TOP = re.compile(rb"^(\w+)[ \t]*(?::[^=\n]+)?=[^=][^\n]*", re.MULTILINE)
@@ -301,7 +301,7 @@ def calls_at_top(data: bytes) -> TopCalls:
     """What a file calls when it is imported."""
     called: set[bytes] = set()
     decorating: set[bytes] = set()
-    for found in _TOP_CALL.finditer(data):
+    for found in _TOP_CALL.finditer(b"\n".join(run_at_import(data))):
         line = found.group()
         if line.startswith(b"@"):
             decorating.update(_called_in(line))
@@ -421,5 +421,4 @@ def _keeps(defined: Definitions, name: bytes) -> bool:
 
 def _body(data: bytes, start: int, indent: int) -> bytes:
     """The lines of a definition: those that stand deeper than its first one."""
-    end = re.compile(rb"^[ \t]{0,%d}[^ \t\r\n#)]" % indent, re.MULTILINE).search(data, start)
-    return data[start : end.start() if end is not None else len(data)]
+    return data[start : end_of_body(data, start, indent)]

@@ -37,7 +37,8 @@ from cudalint.project.entries import (
     tests,
     unreached,
 )
-from cudalint.project.entry_results import EntryResult, EntryResults
+from cudalint.project.entry_result import EntryResult
+from cudalint.project.entry_store import EntryStore
 from cudalint.project.fixtures import HOOKS_BEFORE, HOOKS_BEHIND, Fixtures, Given, hook_of, set_up, skips_all
 from cudalint.project.heirs import heirs
 from cudalint.project.instances import Instances, Made, constructor
@@ -135,7 +136,7 @@ class Ran:
             self.label,
             machine.main,
             tuple(record.final_outcomes(machine.library.roots)),
-            frozenset((site.module, site.ordinal) for site in record.entered) | self.places,
+            frozenset((site.module, site.ordinal) for site in record.reached) | self.places,
             dict(record.launches),
             machine.steps,
             record.cut,
@@ -166,7 +167,7 @@ class Runner:
     without_gpus: bool = False
     at_most: int | None = None
     maps: bool = False
-    kept: EntryResults | None = None
+    kept: EntryStore | None = None
     others: Others | None = None
     # The modules that the run is about; None where it is about all. Where no entry reaches them, the launchers of these
     # are looked at, and of those that name something of theirs.
@@ -298,7 +299,7 @@ class Runner:
         return False
 
     def _note(self, machine: Machine) -> None:
-        self.entered.update((site.module, site.ordinal) for site in machine.record.entered)
+        self.entered.update((site.module, site.ordinal) for site in machine.record.reached)
 
     def begins(self, ran: Ran) -> Begins:
         """What begins the first process of an entry."""

@@ -22,7 +22,7 @@ from typing import BinaryIO
 from cudalint.machine.interpreter import Host
 from cudalint.models.library import load
 from cudalint.project.callers import Place
-from cudalint.project.entry_results import as_row, from_row
+from cudalint.project.entry_result import as_row, from_row
 from cudalint.project.layout import Layout
 from cudalint.project.program import Broken, FileProgram, News, Reads
 from cudalint.project.running import Group, GroupResult, Runner, at_work

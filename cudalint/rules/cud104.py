@@ -11,7 +11,7 @@ parent has initialised or queried CUDA before and the launched function uses it:
 - `Dataset.map(..., num_proc=n)` and `.filter(..., num_proc=n)` of Hugging Face datasets, for n of 1 and more
 - `fit(...)` of Keras with a dataset that reads its batches in worker processes
 - spaCy's `nlp.pipe(..., n_process=n)` after `spacy.require_gpu()`
-- gunicorn with `preload_app` or a hook of its master that uses CUDA, celery's prefork pool, uwsgi, tasks of Airflow 2
+- gunicorn with `preload_app` or a hook of its master that uses CUDA, celery's prefork pool, uwsgi, tasks of Airflow 2, tools of promptflow
 
 celery, uwsgi and Airflow are usually started from outside. Then the module that they import is what is looked at, and
 the finding is a warning: a pool of threads, `lazy-apps`, or a version that reads DAGs in the child cannot be seen.

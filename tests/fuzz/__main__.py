@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import argparse
 import re
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from itertools import groupby
 from pathlib import Path
-from types import FrameType
+
+from stoppable import INTERRUPTED, stoppable
 
 from fuzz.case import Case
 from fuzz.inputs import BATCHES, SOURCES, Drawn, grammar, real
@@ -28,14 +28,13 @@ from fuzz.tally import Tally, kind
 from fuzz.worker import SECONDS
 
 PROGRESS = 1_000
-INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Judge all cases that were asked for; 1 where one failed."""
     args = _arguments(arguments)
     began, tally = time.monotonic(), Tally(args.properties)
-    with _stoppable():
+    with stoppable():
         interrupted = _judge(args, tally)
         print(tally.told(), flush=True)
         print(f"{time.monotonic() - began:.0f} s", flush=True)
@@ -71,24 +70,6 @@ def _jobs(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError("a number from 1 on")
     return int(text)
-
-
-@contextmanager
-def _stoppable() -> Iterator[None]:
-    """Only the first signal to end counts: ``timeout`` sends two, and the second would end the clearing up."""
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        for each in signals:
-            signal.signal(each, signal.SIG_IGN)
-        raise KeyboardInterrupt
-
-    signals = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(each, stop) for each in signals]
-    try:
-        yield
-    finally:
-        for each, handler in zip(signals, before, strict=True):
-            signal.signal(each, handler)
 
 
 def _judge(args: argparse.Namespace, tally: Tally) -> bool:

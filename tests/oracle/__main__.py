@@ -1,7 +1,8 @@
 """python -m oracle --seed N --count M [--jobs 2] [--show-disagreements] [--save DIR].
 
 With --hardware [--out FILE] the programs run on real GPUs as well. With --fixes the programs are broken ones that read
-what their parent set: they are repaired, and run as they are, as they were meant, and repaired.
+what their parent set: they are repaired, and run as they are, as they were meant, and repaired. Ended by Ctrl-C, by
+SIGTERM or by --budget, such a run tells its counts so far, and of which seeds they are.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
+from math import inf
 from pathlib import Path
 
 from oracle.grammar import draw
@@ -28,19 +30,20 @@ def main() -> int:
         print(draw(args.seed), render(draw(args.seed), args.seed), sep="\n")
         return 0
     if args.hardware:
-        from oracle.hardware import measure_all
+        from oracle.hardware import BUDGET, measure_all
 
-        return measure_all(args.seed, args.count, args.jobs, args.budget, args.out)
+        return measure_all(args.seed, args.count, args.jobs, args.budget or BUDGET, args.out)
     began = time.monotonic()
     cases: Counter[str] = Counter()
     complaints: Counter[str] = Counter()
-    for case in judge_all(range(args.seed, args.seed + args.count), args.jobs or 2):
+    for case in judge_all(range(args.seed, args.seed + args.count), args.jobs or 2, args.budget or inf):
         cases[case.outcome] += 1
         if case.complaint is not None:
             complaints[case.complaint] += 1
             _report(shrink(case) if args.shrink else case, args)
     total, wrong = sum(cases.values()), sum(complaints.values())
-    print(f"{total} programs in {time.monotonic() - began:.0f} s: {total - wrong} agree ({1 - wrong / total:.1%})")
+    seconds, share = time.monotonic() - began, 1 - wrong / (total or 1)
+    print(f"{total} programs in {seconds:.0f} s: {total - wrong} agree ({share:.1%})")
     print("observed:", ", ".join(f"{outcome} {count}" for outcome, count in cases.most_common()))
     for complaint, count in complaints.most_common():
         print(f"{count:5} {complaint}")
@@ -55,7 +58,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--fixes", action="store_true", help="judge repairs of broken programs")
     parser.add_argument("--hardware", action="store_true", help="run them on this machine's GPUs as well, and compare")
     parser.add_argument(
-        "--budget", type=float, default=420, help="with --hardware: seconds after which none is started"
+        "--budget", type=float, help="seconds after which none is started (on hardware: 420); no bound otherwise"
     )
     parser.add_argument("--out", type=Path, help="with --hardware: write the summary there, as JSON")
     parser.add_argument("--show-disagreements", action="store_true")

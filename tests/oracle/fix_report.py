@@ -6,7 +6,11 @@ import time
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
+from math import inf
 from pathlib import Path
+
+from stoppable import INTERRUPTED, stoppable
 
 from oracle.fix_runner import Judged, judge_repairs
 from oracle.fix_shrink import shrink_repair
@@ -15,16 +19,32 @@ from oracle.states import STATES
 
 
 def report_repairs(args: Namespace) -> int:
-    """Print complaints as they come, then the counts; 1 where there is a complaint."""
+    """Print complaints as they come, then the counts, also of a run that ends early; 1 where there is a complaint."""
     began = time.monotonic()
-    cases = []
-    for case in judge_repairs(range(args.seed, args.seed + args.count), args.jobs or 2):
-        cases.append(case)
-        if case.complaint is not None:
-            _report(shrink_repair(case) if args.shrink else case, args)
-    print(*table(cases), sep="\n")
-    print(f"{time.monotonic() - began:.0f} s")
+    cases: list[Judged] = []
+    with stoppable():
+        interrupted = _judge_into(cases, args)
+        print(*table(cases), sep="\n")
+        if len(cases) < args.count:
+            print(f"ended before all was judged: the first without an answer is seed {args.seed + len(cases)}")
+        print(f"{time.monotonic() - began:.0f} s", flush=True)
+    if interrupted:
+        return INTERRUPTED
     return 1 if any(case.complaint is not None for case in cases) else 0
+
+
+def _judge_into(cases: list[Judged], args: Namespace) -> bool:
+    """Judge seeds in their order; whether that was ended by a signal."""
+    seeds = range(args.seed, args.seed + args.count)
+    try:
+        with closing(judge_repairs(seeds, args.jobs or 2, args.budget or inf)) as answers:
+            for case in answers:
+                cases.append(case)
+                if case.complaint is not None:
+                    _report(shrink_repair(case) if args.shrink else case, args)
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 def told(case: Judged) -> str:
@@ -62,7 +82,9 @@ def table(cases: Sequence[Judged]) -> list[str]:
     wrong = Counter(case.complaint.what for case in cases if case.complaint is not None)
     lines = [f"{'state':32}{'none':>6}{'safe':>6}{'unsafe':>8}{'wrong':>7}  seeds of complaints"]
     lines += [_row(kind, cases) for kind in STATES if any(kind in case.choice.states for case in cases)]
-    lines += [f"{len(cases)} programs repaired: " + ", ".join(f"{grades[grade]} {grade.value}" for grade in Grade)]
+    which = f" (seeds {cases[0].seed} to {cases[-1].seed})" if cases else ""
+    counts = ", ".join(f"{grades[grade]} {grade.value}" for grade in Grade)
+    lines += [f"{len(cases)} programs repaired{which}: {counts}"]
     return [*lines, *(f"{count:5} {what}" for what, count in wrong.most_common())]
 
 

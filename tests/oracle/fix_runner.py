@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 
 from paper.run import Observed
@@ -40,9 +41,9 @@ def judge_repair(seed: int) -> Judged:
     return judge_broken(case.choice, seed)
 
 
-def judge_repairs(seeds: Iterable[int], jobs: int) -> Iterator[Judged]:
-    """Programs in the order of their seeds."""
-    return each(judge_repair, seeds, jobs)
+def judge_repairs(seeds: Iterable[int], jobs: int, budget: float = inf) -> Iterator[Judged]:
+    """Programs in the order of their seeds; after so many seconds no further one is begun."""
+    return each(judge_repair, seeds, jobs, budget)
 
 
 def prepared(seed: int) -> tuple[dict[str, Files], Repair]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
@@ -70,15 +72,29 @@ def judge_choice(choice: Choice, seed: int) -> Case:
     return Case(seed, choice, text, outcome, observed.text, observed.gaps, said, complaint)
 
 
-def judge_all(seeds: Iterable[int], jobs: int) -> Iterator[Case]:
-    """Cases in the order of their seeds."""
-    return each(judge, seeds, jobs)
+def judge_all(seeds: Iterable[int], jobs: int, budget: float = inf) -> Iterator[Case]:
+    """Cases in the order of their seeds; after so many seconds no further one is begun."""
+    return each(judge, seeds, jobs, budget)
 
 
-def each(judge_one: Callable[[int], T], seeds: Iterable[int], jobs: int) -> Iterator[T]:
-    """Judge many seeds, some at a time; the answers come in the order of the seeds."""
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        yield from pool.map(judge_one, seeds)
+def each(judge_one: Callable[[int], T], seeds: Iterable[int], jobs: int, budget: float = inf) -> Iterator[T]:
+    """Judge many seeds, some at a time; the answers come in the order of the seeds.
+
+    After ``budget`` seconds no further one is begun, and whoever ends the generator gets no answers of what still runs.
+    """
+    until = time.monotonic() + budget
+    pool = ThreadPoolExecutor(max_workers=jobs)
+
+    def in_time(seed: int) -> T | None:
+        return judge_one(seed) if time.monotonic() < until else None
+
+    try:
+        for answer in pool.map(in_time, seeds):
+            if answer is None:
+                break
+            yield answer
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def observe(program: Path, quiet: float, default: str = OF_THIS_PYTHON) -> Observed:

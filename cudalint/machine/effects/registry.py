@@ -398,6 +398,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "stack.enter": exit_stacks.enter_context,
     "stack.callback": exit_stacks.callback,
     "stack.pop_all": exit_stacks.pop_all,
+    "stack.push": exit_stacks.push,
     "stack.leave": exit_stacks.leave,
     "closing": exit_stacks.closing,
     "closing.leave": exit_stacks.closing_leave,

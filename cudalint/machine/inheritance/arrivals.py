@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Dict, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Closure, Dict, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.beside import origin
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.memory import Memories
@@ -252,7 +252,12 @@ class Arrivals(Memories):
     ) -> None:
         """What a library is given may have an order that shows; not so what it is only told to add to."""
         if self.library.traits.has(path, "calls-when-ready"):
-            given = [value for value in given if not _adds_to_container(value, state)]
+            is_sent = path.rpartition(".")[2] != _LATER
+            given = [
+                value
+                for place, value in enumerate(given)
+                if not _adds_to_container(value, state) and ((is_sent and place == 0) or not _is_method(value, state))
+            ]
         super()._is_given_sets(path, receiver, given, site, state)
 
     def spreads(self, value: Value, site: Site, state: State) -> None:
@@ -433,6 +438,14 @@ def _adds_to_container(value: Value, state: State) -> bool:
     match only(value):
         case Bound(function=Lib(), receiver=Ref() as held):
             return isinstance(state.get(held), Sequence | Dict)
+    return False
+
+
+def _is_method(value: Value, state: State) -> bool:
+    """Whether a value is a method of the program's: what is only called shows what its code shows."""
+    match only(value):
+        case Bound(function=Ref() as function):
+            return isinstance(state.get(function), Closure)
     return False
 
 

@@ -16,8 +16,8 @@ from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING
+from cudalint.machine.inheritance.outliving import Outliving
 from cudalint.machine.inheritance.sameness import known
-from cudalint.machine.inheritance.settings import Settings
 from cudalint.machine.interpreter import Beginning, Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.state import Act, Beside, Process, Public, State
@@ -63,7 +63,7 @@ class Deeds:
     later: dict[Public, Site] = field(default_factory=dict)
 
 
-class Besides(Settings):
+class Besides(Outliving):
     """A machine that notes what several processes do at the same time that all can see."""
 
     def __init__(self, setting: Setting) -> None:

@@ -70,12 +70,18 @@ _CONTAINERS = frozenset({"builtins.list", "builtins.tuple", "builtins.set", "bui
 _CONTAINER_METHODS = frozenset({"list.method", "dict.method"})
 
 
+# What gives a generator whose numbers follow from what it is given.
+SEEDED = "seeded-by"
+
+
 class Calls(Iteration):
     """A machine that follows the calls that other runs leave out because no rule depends on them."""
 
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         self._speculated: set[Hashable] = set()
+        # Whether something gave a generator of random numbers that follow from a seed.
+        self._has_generators = False
 
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         site, state = given.site, given.state
@@ -122,6 +128,9 @@ class Calls(Iteration):
             self._opens(path, given, results)
         if not effect.gives:
             return results
+        if self.library.traits.has(path, SEEDED) and given.args and _all_known(given):
+            self._has_generators = True
+            return [(s, unknown("follows", path, *given.args)) for s, _ in results]
         if effect.gives == "value" and receiver is None and _all_known(given):
             return [(s, unknown("follows", path, *given.args)) for s, _ in results]
         if given.frame.function is not None:

@@ -61,7 +61,9 @@ class Watch:
     doubts: dict[Doubt, None] = field(default_factory=dict)
     # What of that which it was handed its imports look at: there its parent found something else.
     notices: set[Handed] = field(default_factory=set)
-    # What there was before a later task of a worker, and where its first task, and later ones, showed something.
+    # What there was before the first task of a worker, and before later ones; where the former, and the latter, showed
+    # something.
+    before_first: list[State] = field(default_factory=list)
     before_later: list[State] = field(default_factory=list)
     shown_first: set[Site] = field(default_factory=set)
     shown_later: set[Site] = field(default_factory=set)
@@ -69,6 +71,8 @@ class Watch:
     told: set[Site] = field(default_factory=set)
     # The functions of libraries that it called at its work, and the kinds of objects that it has of libraries.
     called: set[str] = field(default_factory=set)
+    # The libraries of which it asked an object for an attribute, which may be what was set by a method.
+    asked: set[str] = field(default_factory=set)
     # Whether it draws random numbers that it did not begin anew, those of a GPU as well.
     draws: bool = False
 

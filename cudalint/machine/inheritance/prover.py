@@ -253,7 +253,9 @@ class Prover(Texts):
         handed -= watch.notices
         draws = watch.draws or any(self.library.feels(path, _MAY_DRAW) for path in watch.called)
         for entry in done:
-            if entry.felt_by and not any(self.library.feels(path, entry.felt_by) for path in watch.called):
+            is_asked_for = entry.doubt.name.partition(".")[0] in watch.asked
+            is_felt = is_asked_for or any(self.library.feels(path, entry.felt_by) for path in watch.called)
+            if entry.felt_by and not is_felt:
                 continue
             if entry.doubt.why is Why.SEEDS and not draws:
                 continue

@@ -5,7 +5,7 @@ A task that sets it before anything of its own could feel it finds what it sets,
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -33,9 +33,9 @@ class Settings(Tasks):
         # By manager that takes back what is set in its body, what this process had set when it was entered.
         self._at_entry: dict[Atom, frozenset[Kept]] = {}
 
-    def begins_task(self, state: State, is_first: bool) -> None:
+    def begins_task(self, state: State, is_first: bool, given: Iterable[Value] = ()) -> None:
         """A worker begins a task: what the one before it has set stands."""
-        super().begins_task(state, is_first)
+        super().begins_task(state, is_first, given)
         process = state.process
         if self._shared_out(state) is not None and not is_first:
             state.process = replace(process, left=process.left | process.set_now, set_now=frozenset())
@@ -83,7 +83,7 @@ class Settings(Tasks):
             root = self._restored_by(atom)
             before = self._at_entry.pop(atom, frozenset())
             for after in states if root else ():
-                kept = {one for one in after.process.set_now if one in before or _root(one.name) != root}
+                kept = {o for o in after.process.set_now if o in before or o.of or _root(o.name) != root}
                 after.process = replace(after.process, set_now=frozenset(kept))
         return states
 
@@ -131,9 +131,22 @@ class Settings(Tasks):
             if kept.name == name if kept.is_variable else kept.adds and kept.name.startswith(f"{name}."):
                 self._finds_kept(kept, state)
 
+    def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """``x.name`` of what a library gave: it may be a setting that an earlier task made by a method."""
+        match atom:
+            case Unknown(sym=("call", _, _, _, str(path))) | Unknown(sym=("follows", str(path), *_)):
+                for watch in self._reading(state):
+                    watch.asked.add(_root(path))
+                for kept in self._left(state) if state.process.left else ():
+                    if not kept.of and _root(kept.name) == _root(path):
+                        self._finds_kept(kept, state)
+        return super()._attribute_of(atom, name, state, frame, site)
+
     def _feels(self, path: str, state: State) -> None:
         """A function of a library runs: what of that which is left does it find?"""
         for kept in self._left(state):
+            if kept.of:
+                continue
             if kept.felt_by:
                 feels = self.library.feels(path, kept.felt_by)
             else:
@@ -149,9 +162,13 @@ class Settings(Tasks):
 
     def _left(self, state: State) -> Iterator[Kept]:
         """What earlier tasks have left, and this one has not yet set anew."""
-        anew = {kept.name for kept in state.process.set_now if not kept.adds}
+        anew = [kept for kept in state.process.set_now if not kept.adds]
+        names = {kept.name for kept in anew if not kept.of}
         for kept in state.process.left:
-            if kept.name not in anew:
+            if kept.of:
+                if not any(one.aspect == kept.aspect and kept.of <= one.of for one in anew):
+                    yield kept
+            elif kept.name not in names:
                 yield kept
 
     def _finds_kept(self, kept: Kept, state: State) -> None:

@@ -26,7 +26,7 @@ _LOSSY = frozenset(
         "__delitem__", "__iadd__", "subtract",
     }
 )  # fmt: skip
-_CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
+CHANGES = frozenset({"append", "appendleft", "add", "extend", "update", "clear", "setdefault"})
 
 
 class Stores(ProcessEffects):
@@ -163,6 +163,12 @@ class Stores(ProcessEffects):
                     after.store(atom, replace(made, exact=False))
         return states
 
+    def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:
+        """An item of a ``defaultdict``, which has one more afterwards."""
+        if constant(key) not in found.items:
+            self._stores_into(ref.address, site, state)
+        return super()._item_or_new(ref, found, key, state, frame, site)
+
     def _dict_display(self, node: ir.DictDisplay, state: State, frame: Frame) -> Results:
         """``{key: value}``, whose keys may be objects."""
         keys = [key for key, _ in node.items if isinstance(key, ir.Name)]
@@ -240,7 +246,7 @@ class Stores(ProcessEffects):
         name = call.path.rpartition(".")[2]
         receiver = library_self(call)
         found = call.state.get(receiver) if isinstance(receiver, Ref) else None
-        if name not in _LOSSY and name not in _CHANGES:
+        if name not in _LOSSY and name not in CHANGES:
             return
         for value in call.args:
             self._keeps(value, call.site, call.state)

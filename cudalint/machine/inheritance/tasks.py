@@ -60,7 +60,7 @@ class Tasks(Draws):
         self._learning: set[Hashable] = set()
         self._evaluates = 0
 
-    def begins_task(self, state: State, is_first: bool) -> None:
+    def begins_task(self, state: State, is_first: bool, given: Iterable[Value] = ()) -> None:
         """A worker begins a task: what an earlier one seeded, another worker may have lacked."""
         watch = self._shared_out(state)
         if watch is None:
@@ -68,8 +68,7 @@ class Tasks(Draws):
         self._has_learner = False
         self._used_modules = set()
         state.process = replace(state.process, seeded=frozenset())
-        if not is_first:
-            watch.before_later.append(state.clone())
+        (watch.before_first if is_first else watch.before_later).append(state.clone())
 
     def _draws_on_gpu(self, state: State) -> None:
         super()._draws_on_gpu(state)

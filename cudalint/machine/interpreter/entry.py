@@ -11,7 +11,8 @@ from cudalint.machine.covering import cover_all, needed
 from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
-from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read
+from cudalint.machine.passed_over import Branches
+from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read, told_by
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -174,6 +175,12 @@ class EntryRecord:
     # What the paths assumed that came to the end, and those that ended by an exception which nothing caught.
     completed: list[Facts] = field(default_factory=list)
     refused: list[Facts] = field(default_factory=list)
+    branches: Branches = field(default_factory=Branches)
+
+    @property
+    def reached(self) -> frozenset[Site]:
+        """The functions that it reached, and those that the program calls only where it never goes."""
+        return self.branches.passed_over | self.entered
 
     @property
     def events(self) -> int:
@@ -202,6 +209,7 @@ class EntryRecord:
             stand_ins={*self.stand_ins},
             completed=[*self.completed],
             refused=[*self.refused],
+            branches=self.branches.copy(),
         )
 
     def final_outcomes(self, modelled: Container[str]) -> list[Outcome]:
@@ -254,7 +262,7 @@ class EntryRecord:
         """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
         ways = [way]
         for choice in self._open(outcome)[:_MOST_SPLIT]:
-            ways = [(*way, fact) for way in ways for fact in (choice.one, choice.other)]
+            ways = [(*way, fact) for way in ways for fact in told_by(choice)]
         return ways
 
     def _final(self, outcome: Outcome) -> Outcome:
@@ -297,16 +305,17 @@ class EntryRecord:
         return [
             choice
             for choice in outcome.choices
-            if choice.one not in outcome.facts and choice.other not in outcome.facts
+            if not any(fact in outcome.facts for fact in told_by(choice))
             if not self._is_required_choice(choice)
         ]
 
     def _is_required_choice(self, choice: Either) -> bool:
-        """Whether the program refuses to run where neither of two things is so."""
-        neither = [(question, not answer) for question, answer in (choice.one, choice.other)]
+        """Whether the program refuses to run where none of two things, or more, is so."""
+        told = told_by(choice)
+        neither = [(question, not answer) for question, answer in told]
         if self.cut is not None or not any(all(fact in facts for fact in neither) for facts in self.refused):
             return False
-        either = ((choice, True), choice.one, choice.other)
+        either = ((choice, True), choice.one, choice.other, *told)
         return all(any(fact in facts for fact in either) for facts in self.completed)
 
     def _is_required(self, fact: Fact) -> bool:

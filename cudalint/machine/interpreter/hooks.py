@@ -78,8 +78,8 @@ class Hooks:
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with."""
 
-    def begins_task(self, state: State, is_first: bool) -> None:
-        """A worker begins a task: the first that it is given, or a later one."""
+    def begins_task(self, state: State, is_first: bool, given: Iterable[Value] = ()) -> None:
+        """A worker begins a task with what it is ``given``: the first one, or a later one."""
 
     def ends_task(self, raised: bool) -> None:
         """A worker has ended a task; ``raised``: with something that nothing in it caught."""

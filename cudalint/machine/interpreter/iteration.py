@@ -57,8 +57,9 @@ MOST_TURNS = 6
 MOST_ITEMS = 3
 # Functions and objects that a loop goes through one by one, and what it goes through in short rounds that ask nothing.
 MOST_STEPS = 12
-# The steps of a short round.
+# The steps of a short round, and those that a loop may take in all before what is left of it is one round.
 MOST_OF_ROUND = 3
+MOST_OF_LOOP = 48
 # How many items of a dict are copied one by one.
 _MOST_COPIED = 64
 
@@ -143,7 +144,7 @@ class Iteration(Core):
         before: Held = {}
         held: Held = {}
         while waiting:
-            if i and len(rounds) > len(few) and (len(states) > 1 or self.steps - begun > i * MOST_OF_ROUND):
+            if i and len(rounds) > len(few) and (len(states) > 1 or self._is_long(begun, i)):
                 waiting = [union(waiting)]
             value = waiting.pop(0)
             if frame.steps is not None:
@@ -176,6 +177,10 @@ class Iteration(Core):
         for current in (*states, *left):
             current.second_round = was_second
         return self.joined([*states, *left])
+
+    def _is_long(self, begun: int, rounds: int) -> bool:
+        """Whether so many rounds of a loop took so many steps that no more are run one by one."""
+        return self.steps - begun > max(rounds * MOST_OF_ROUND, MOST_OF_LOOP)
 
     def _tries_on(
         self, node: ir.For | ir.While, states: list[State], left: list[State], returned: int, frame: Frame
@@ -620,8 +625,11 @@ class Iteration(Core):
         for current, iterable in self.eval(clause.iter, state, frame if depth else _around(frame, state)):
             known = self.exact_items(iterable, current) or self._exact_keys(iterable, current)
             site = Site(frame.module, clause.iter.ordinal)
-            most = _most_rounds(node)
-            numbers = _numbers_of(iterable, current) if most > MOST_ITEMS else None
+            most, numbers = _most_rounds(node), _numbers_of(iterable, current)
+            if numbers is None:
+                most = max(most, MOST_STEPS)
+            elif most <= MOST_ITEMS:
+                numbers = None
             known = known if numbers is None else numbers
             each = self.iterate(iterable, current, frame, site, most) if numbers is None else [(current, numbers)]
             for after, rounds in each:
@@ -651,9 +659,18 @@ class Iteration(Core):
         clause = node.generators[depth]
         told_apart = _told_apart(rounds) if clause.tests else rounds
         states, sure = [state], len(told_apart) == len(rounds)
+        few = _few_rounds(rounds)
         rounds, was_second = told_apart, state.second_round
         self.open_loops += is_more
-        for i, value in enumerate(rounds):
+        waiting, begun, i = list(rounds), self.steps, 0
+        while waiting:
+            if i and len(few) < len(rounds) and len(waiting) > 1 and (len(states) > 1 or self._is_long(begun, i)):
+                others = [union(waiting)]
+                waiting = _told_apart(others) if clause.tests else others
+                few, rounds, sure = rounds, [*rounds[:i], *others], False
+                self.open_loops += not is_more
+                is_more = True
+            value = waiting.pop(0)
             following: list[State] = []
             for current in states:
                 current.second_round = was_second or i > 0
@@ -682,6 +699,7 @@ class Iteration(Core):
                     # What is under such a key may not be there.
                     keys[made:] = [()] * (len(keys) - made)
             states = self.joined(following) or states
+            i += 1
         self.open_loops -= is_more
         for current in states:
             current.second_round = was_second

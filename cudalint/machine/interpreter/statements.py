@@ -7,17 +7,17 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.yields import from_yield
-from cudalint.machine import operators
+from cudalint.machine import operators, passed_over
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Frame, Raised
-from cudalint.machine.heap import Scope
+from cudalint.machine.heap import Closure, Instance, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_STATES
 from cudalint.machine.questions import plain
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Value, unknown
+from cudalint.machine.values import NONE, Atom, Ref, Value, only, unknown
 
 # What ``assert`` raises.
 _REFUSED = Raised(None, ("AssertionError",))
@@ -68,9 +68,39 @@ class Statements(Core):
 
     def _if(self, node: ir.If, state: State, frame: Frame) -> list[State]:
         yes, no = self.branch(node.test, state, frame)
+        if self.record.branches.take(Site(frame.module, node.ordinal), holds=bool(yes), fails=bool(no)):
+            self._leave_out(node, (yes or no)[0], frame, takes_body=bool(yes))
         if self.parents and node.body and isinstance(node.body[-1], ir.Raise):
             yes = self._refused(node.test, yes, frame, as_none=True)
         return [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]
+
+    def _leave_out(self, node: ir.If, state: State, frame: Frame, *, takes_body: bool) -> None:
+        """Note which functions are called in the branch that is not taken."""
+        asked = passed_over.asks_caller(node.test, frame.function)
+        beside = () if asked else passed_over.callees(node.orelse if takes_body else node.body)
+        called = (found for callee in beside if (found := self._named_function(callee, state, frame)) is not None)
+        self.record.branches.leave(Site(frame.module, node.ordinal), called)
+
+    def _named_function(self, callee: ir.Expr, state: State, frame: Frame) -> Site | None:
+        """The function of the program that a name stands for, by itself, of a module or of an object."""
+        match callee:
+            case ir.Name(id=name):
+                found = only(self.lookup(name, state, frame.scope) or ())
+            case ir.Attr(value=ir.Name(id=owner), attr=name):
+                found = self._named_in(only(self.lookup(owner, state, frame.scope) or ()), name, state)
+            case _:
+                return None
+        closure = state.get(found) if isinstance(found, Ref) else None
+        return Site(closure.module, closure.function.ordinal) if isinstance(closure, Closure) else None
+
+    def _named_in(self, owner: Atom | None, name: str, state: State) -> Atom | None:
+        found = state.get(owner) if isinstance(owner, Ref) else None
+        match found:
+            case Scope(variables=variables):
+                return only(variables.get(name, ()))
+            case Instance():
+                return self.user_method(found, name, state)
+        return None
 
     def _refused(self, test: ir.Expr, states: list[State], frame: Frame, *, as_none: bool) -> list[State]:
         """Paths that end in a refusal: perhaps as a fresh process finds None where its parent put something."""

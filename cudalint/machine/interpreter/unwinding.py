@@ -485,39 +485,53 @@ class Unwinding(Core):
         self.consume(manager, found, state, frame, body)
         return entered
 
-    def _raised_names(self, node: ir.Expr, state: State, frame: Frame) -> tuple[str, ...]:
+    def _raised_names(self, made: ir.Expr, kind: Value, state: State, frame: Frame) -> tuple[str, ...]:
         """What handlers may know an exception by: its own name, and those of the classes that it derives from."""
-        made = _called(node)
-        if not frame.tries or not isinstance(made, ir.Name):
-            return (spelled(node) or "Exception",)
-        value = self.lookup(made.id, state, frame.scope) or (Lib(f"builtins.{made.id}"),)
-        names = [name for order in self._with_bases(value, state) for name in order if name != "object"]
-        return tuple(dict.fromkeys((made.id, *names)))
+        if not frame.tries or not kind:
+            return (spelled(made) or "Exception",)
+        names = [name for order in self._with_bases(kind, state) for name in order if name != "object"]
+        return tuple(dict.fromkeys((spelled(_called(made)), *names)))
 
     def _raise(self, node: ir.Raise, state: State, frame: Frame) -> list[State]:
         if node.exc is None and frame.handling:
             frame.raises.append((state, frame.handling[-1]))
             return []
-        if frame.tries and node.exc is not None and self._is_known_exception(node.exc, state, frame):
-            for current, value in self._made_exceptions(node, node.exc, state, frame):
-                self._raises(node, current, frame, value)
-            return []
-        for current in self._with_arguments(node.exc, state, frame):
-            self._raises(node, current, frame)
+        for current, kind in self._kind_raised(node.exc, state, frame):
+            if frame.tries and node.exc is not None and self._is_known_exception(node.exc, kind, current):
+                for after, value in self._made_exceptions(node, node.exc, current, frame):
+                    self._raises(node, kind, after, frame, value)
+                continue
+            for after in self._with_arguments(node.exc, current, frame):
+                self._raises(node, kind, after, frame)
         return []
 
-    def _is_known_exception(self, made: ir.Expr, state: State, frame: Frame) -> bool:
+    def _kind_raised(self, made: ir.Expr | None, state: State, frame: Frame) -> Results:
+        """What a name stands for that is raised, or makes what is; that of a module is looked for there."""
+        called = None if made is None or not frame.tries else _called(made)
+        match called:
+            case ir.Name(id=name):
+                value = self.lookup(name, state, frame.scope)
+                if value is None or not any(isinstance(atom, Deferred) for atom in value):
+                    return [(state, value or (Lib(f"builtins.{name}"),))]
+                return self.eval(called, state, frame)
+            case ir.Attr(value=ir.Name(id=owner)) if self._is_module(self.lookup(owner, state, frame.scope), state):
+                return self.eval(called, state, frame)
+        return [(state, ())]
+
+    def _is_module(self, value: Value | None, state: State) -> bool:
+        atom = None if value is None else only(value)
+        if isinstance(atom, Ref):
+            return isinstance(found := state.get(atom), Scope) and found.kind == "module"
+        return isinstance(atom, Deferred) and atom.name is None
+
+    def _is_known_exception(self, made: ir.Expr, kind: Value, state: State) -> bool:
         """Whether what is raised is, or is made by, a class that is known, or something that a variable stands for."""
-        called = _called(made)
-        if not isinstance(called, ir.Name):
-            return False
-        value = self.lookup(called.id, state, frame.scope)
-        atom = Lib(f"builtins.{called.id}") if value is None else only(value)
+        atom = only(kind)
         found = state.get(atom) if isinstance(atom, Ref) else None
         if isinstance(found, Class) and isinstance(atom, Ref):
             return exceptions.is_below(self.mro(atom, state))
         own = isinstance(atom, Lib) and exceptions.kind(atom.path) is not None
-        return own or (isinstance(made, ir.Name) and value is not None and exceptions.is_one(value, state))
+        return own or (isinstance(made, ir.Name) and exceptions.is_one(kind, state))
 
     def _made_exceptions(self, node: ir.Raise, exc: ir.Expr, state: State, frame: Frame) -> Results:
         """The exceptions that are raised, each with its cause."""
@@ -540,8 +554,8 @@ class Unwinding(Core):
                 states = [after for current in states for after, _ in self.eval(arg.value, current, frame)]
         return states
 
-    def _raises(self, node: ir.Raise, state: State, frame: Frame, value: Value = ()) -> None:
-        names = ("Exception",) if node.exc is None else self._raised_names(node.exc, state, frame)
+    def _raises(self, node: ir.Raise, kind: Value, state: State, frame: Frame, value: Value = ()) -> None:
+        names = ("Exception",) if node.exc is None else self._raised_names(node.exc, kind, state, frame)
         outcome, launch = None, None
         if frame.handling and node.exc is not None:
             outcome, launch = frame.handling[-1].outcome, frame.handling[-1].launch

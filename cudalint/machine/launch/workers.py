@@ -317,7 +317,8 @@ def _stages(
             for current, _ in states:
                 current.second_round = i > 0 or j > 0
                 # One task stands for all; it is run twice, also where it is the only one.
-                machine.begins_task(current, is_first=j == 0 and not (i > 0 and start.many))
+                is_first = j == 0 and not (i > 0 and start.many)
+                machine.begins_task(current, is_first, (*task.args, *(value for _, value in task.kwargs)))
                 if current.second_round:
                     # It has other arguments: what was answered of those of the first tells nothing of these.
                     current.facts = tuple(f for f in current.facts if f in answered or not _is_about(f[0], task))

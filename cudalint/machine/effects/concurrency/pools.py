@@ -224,8 +224,8 @@ def _uncounted(tasks: Value, state: State) -> Value:
 
 def handed_to_pool(machine: Machine, call: Call) -> Results:
     """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps functions over a pool that it is given."""
-    function = choices.argument(call, call.text("function")) or ()
-    given = choices.argument(call, call.text("key")) or NONE
+    function = _part_of_argument(machine, call, call.text("function")) or ()
+    given = _part_of_argument(machine, call, call.text("key")) or NONE
     if given == NONE:
         return [(call.state, unknown("mapped", call.site))]
     states = [call.state]
@@ -233,6 +233,21 @@ def handed_to_pool(machine: Machine, call: Call) -> Results:
     for one in (f for f in machine.elements(function, call.state) or [function] if not _is_async(f, call.state)):
         states = [after for state in states for after in _mapped_over(machine, call, state, given, one)]
     return [(state, unknown("mapped", call.site)) for state in states]
+
+
+def _part_of_argument(machine: Machine, call: Call, path: str) -> Value | None:
+    """What a model names, also where it is an attribute or a method of an object of the program."""
+    found = choices.argument(call, path)
+    holder, *names = path.split(".")
+    if found is not None or not names:
+        return found
+    value = call.get(holder)
+    if not isinstance(call.state.get(atom) if isinstance(atom := only(value or ()), Ref) else None, Instance):
+        return None
+    for name in names:
+        found_here = machine.attribute(value, name, call.state, call.frame, call.site) if value else []
+        value = found_here[0][1] if len(found_here) == 1 else None
+    return value
 
 
 def _is_async(function: Value, state: State) -> bool:

@@ -71,7 +71,9 @@ def _fork_unseen(machine: Machine, call: Call, launcher: str) -> bool:
         label="engine",
         shares=False,
     )
-    ended = workers.start(machine, call.state, call.frame, start, Way("fork", True, explicit=True))
+    # A caller that nobody sees may have initialised CUDA by torch, and then it is spawned.
+    way = Way("fork", not call.state.process.unseen, explicit=True)
+    ended = workers.start(machine, call.state, call.frame, start, way)
     return workers.raise_in_parent(machine, call.state, call.frame, [ended])
 
 

@@ -56,7 +56,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         daemon=call.text("kind") == "map" or call.flag("daemon"),
         failures={"body": "crash", "unpickle": "crash", **failures(call)},
         library=library,
-        tasks=(task(function, args, named),),
+        tasks=tuple(task(one, args, named) for one in machine.elements(function, state) or [function]),
         inherited=(function, *named.values()),
         pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
         rank="local" if call.text("kind") == "ranks" else None,

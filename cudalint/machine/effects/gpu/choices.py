@@ -32,6 +32,7 @@ from cudalint.machine.values import (
 _BY_DEVICE = frozenset({"default-device", "device", "move", "set-device", "tensor"})
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _DEEPEST = 3
+_VARIABLE = "os.environ."
 
 
 def apart(machine: Machine, call: Call) -> list[Call]:
@@ -84,8 +85,10 @@ def argument(call: Call, name: str) -> Value | None:
     """What a call is given by a name, or, by ``specs.function``, under a key of the dict or object that it is given.
 
     ``self.function`` is what its object was given when it was made, ``self.args.workers`` what that holds. A key may
-    have dots of its own, as those of settings have.
+    have dots of its own, as those of settings have. ``os.environ.NAME`` is a variable of the environment.
     """
+    if name.startswith(_VARIABLE):
+        return call.state.process.environ(name.removeprefix(_VARIABLE))
     holder, _, key = name.partition(".")
     of_self: Value = (call.receiver,) if call.receiver is not None else ()
     given = of_self if holder == "self" else call.get(holder)

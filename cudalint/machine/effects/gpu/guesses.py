@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators, questions
@@ -12,7 +12,21 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import OF_UNKNOWN, Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import HOLDS, TELLS, Atom, Const, Dev, Lib, Ref, Tensor, Unknown, Value, const, unknown
+from cudalint.machine.values import (
+    HOLDS,
+    TELLS,
+    Atom,
+    Const,
+    Dev,
+    Lib,
+    Ref,
+    Tensor,
+    Unknown,
+    Value,
+    const,
+    only,
+    unknown,
+)
 from cudalint.models.library import Library
 
 _DEEPEST = 2
@@ -200,13 +214,18 @@ def _holds_a_teller(thing: Unknown, state: State, depth: int) -> bool:
 
 def _is_told_gpu(call: Call, library: Library) -> bool:
     """Whether a GPU is named, by its type or its text, or asked for; a number is one under a name that says so."""
-    named = call.kwargs.get("device", ())
-    if _names_gpu(named) or _says_gpu(named):
+    say = library.unfamiliar
+    if any(_names_gpu(named) or _says_gpu(named) for named in _given(call, say.devices)):
         return True
-    switched = (call.kwargs.get(name, ()) for name in library.unfamiliar.switches)
-    numbered = (call.kwargs.get(name, ()) for name in library.unfamiliar.numbers)
-    is_asked = any(_all_are(given, lambda value: value is True) for given in switched)
-    return is_asked or any(_all_are(given, _is_number) for given in numbered)
+    is_asked = any(_all_are(given, lambda value: value is True) for given in _given(call, say.switches))
+    return is_asked or any(_all_are(given, _is_number) for given in _given(call, say.numbers))
+
+
+def _given(call: Call, names: Iterable[str]) -> Iterator[Value]:
+    """What a call is given by some names: of a list its first element, for which the others only stand in."""
+    for value in (call.kwargs[name] for name in names if name in call.kwargs):
+        found = call.state.get(atom) if isinstance(atom := only(value), Ref) else None
+        yield found.items[0] if isinstance(found, Sequence) and found.items else value
 
 
 def _all_are(value: Value, test: Callable[[object], bool]) -> bool:
@@ -218,14 +237,17 @@ def _is_number(value: object) -> bool:
 
 
 def _says_gpu(value: Value) -> bool:
-    """Whether a device is named as packages do that hide which framework they use: ``"gpu:0"``, ``Device.CUDA``."""
+    """Whether a device is named as packages do that hide which framework they use: ``"gpu:0"``, ``Device.CUDA``.
+
+    So is one that is named by the provider that computes on it, ``"CUDAExecutionProvider"``.
+    """
     return bool(value) and all(map(_says_so, value))
 
 
 def _says_so(atom: Atom) -> bool:
     match atom:
         case Const(value=str(text)):
-            return text.lower().startswith("gpu")
+            return text.lower().startswith(("gpu", "cudaexec"))
         case Lib(path=path):
             return path.rpartition(".")[2].upper() in ("CUDA", "GPU")
     return False

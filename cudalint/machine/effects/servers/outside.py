@@ -29,8 +29,8 @@ def served(machine: Machine, state: State, module: str) -> None:
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
     queues.arq_from_outside(machine, state.clone(), frame)
-    if any(registered(state, "dag-task")):
-        queues.dags_from_outside(machine, state.clone(), frame)
+    if any(any(registered(state, kind)) for kind in queues.STEPS):
+        queues.steps_from_outside(machine, state.clone(), frame)
     if any(registered(state, "forked-test")):
         queues.forked_tests(machine, state.clone(), frame)
     if any(registered(state, "postfork")):

@@ -17,6 +17,8 @@ from cudalint.machine.values import NONE, Bound, Ref, Value, constant, holds_def
 
 FORKED_TESTS = "pytest-forked"
 # What classes of tests are that are not called Test..., and what runs of theirs before each test.
+# Kinds of functions of which a file tells a runner that forks for each, by who runs them.
+STEPS = {"dag-task": "Airflow", "flow-tool": "promptflow"}
 _CASES = frozenset({"unittest.TestCase", "unittest.IsolatedAsyncioTestCase"})
 _SET_UP = ("setUp", "setup_method")
 
@@ -75,11 +77,12 @@ def _preloaded(state: State, main: str) -> list[Value]:
     return found
 
 
-def dags_from_outside(machine: Machine, state: State, frame: Frame) -> None:
-    """A file of DAGs: Airflow 2 reads it, and then forks to run a task of it."""
-    for site, function in list(registered(state, "dag-task")):
-        serving = Serving("Airflow", site, frame, certain=False)
-        fork_workers(machine, state.clone(), serving, (task(function, [unknown("argument", site)]),))
+def steps_from_outside(machine: Machine, state: State, frame: Frame) -> None:
+    """A file of steps: its runner reads it, and then forks to run a step of it."""
+    for kind, runner in STEPS.items():
+        for site, function in list(registered(state, kind)):
+            serving = Serving(runner, site, frame, certain=False)
+            fork_workers(machine, state.clone(), serving, (task(function, [unknown("argument", site)]),))
 
 
 def arq_from_outside(machine: Machine, state: State, frame: Frame) -> None:

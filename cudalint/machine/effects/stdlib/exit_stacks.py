@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import EXPECTED, SUPPRESSED, LibraryObject, Sequence
+from cudalint.machine.heap import EXPECTED, SUPPRESSED, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.values import NONE, Lib, Partial, Ref, Value, const, only, unknown
+from cudalint.machine.values import NONE, Bound, Lib, Partial, Ref, Value, const, only, unknown
 
 _ENTERED = "<entered at "
 
@@ -41,6 +41,18 @@ def callback(machine: Machine, call: Call) -> Results:
         later = Partial(call.args[0], tuple(call.args[1:]), tuple(sorted(call.kwargs.items())))
         call.state.store(call.receiver, replace(obj, fields={**obj.fields, f"{_ENTERED}{call.site}>": (later,)}))
     return [(call.state, call.args[0] if call.args else NONE)]
+
+
+def push(machine: Machine, call: Call) -> Results:
+    """``stack.push(manager)``: left with the stack, and not entered; a function is told how the stack is left."""
+    obj = library_object(call)
+    given = call.args[0] if call.args else NONE
+    if obj is not None and isinstance(call.receiver, Ref) and given != NONE:
+        found = call.state.get(atom) if isinstance(atom := only(given), Ref) else None
+        is_function = isinstance(found, Closure) or isinstance(atom, Bound | Partial)
+        later: Value = (Partial(given, (NONE, NONE, NONE), ()),) if is_function else given
+        call.state.store(call.receiver, replace(obj, fields={**obj.fields, f"{_ENTERED}{call.site}>": later}))
+    return [(call.state, given)]
 
 
 def pop_all(machine: Machine, call: Call) -> Results:

@@ -15,7 +15,7 @@ from cudalint.machine.state import State
 from cudalint.machine.values import NONE, TRUE, Atom, Lib, Ref, Value
 
 # Bases that give their classes nothing that is asked for here.
-_BARE = frozenset({"abc.ABC", "builtins.object", "typing.Generic", "typing.Protocol"})
+BARE = frozenset({"abc.ABC", "builtins.object", "typing.Generic", "typing.Protocol"})
 
 
 def register(machine: Machine, call: Call) -> Results:
@@ -99,7 +99,7 @@ def _alike(machine: Machine, cls: Ref, state: State) -> type | None:
     for entry in reversed(machine.mro(cls, state)):
         scope = state.get(entry.scope) if isinstance(entry, Class) else None
         if isinstance(entry, str):
-            base = object if entry in _BARE else abstract(entry) or _own(entry)
+            base = object if entry in BARE else abstract(entry) or _own(entry)
             if base is None:
                 return None
             bases = tuple(dict.fromkeys((base, made) if made is not object else (base,)))

@@ -191,7 +191,8 @@ def counts_unasked(machine: Machine, kind: Ref, cls: Ref, attributes: frozenset[
     lacking = [n for n in _members(order, state) if n not in attributes and not _gives(above, n, state)]
     if not lacking:
         return True
-    is_open = any(isinstance(entry, str) for entry in own) or any(defines(c, ("__getattr__",), state) for c in above)
+    others = [entry for entry in own if isinstance(entry, str) and entry not in kinships.BARE]
+    is_open = bool(others) or any(defines(c, ("__getattr__",), state) for c in above)
     return None if is_open else False
 
 
