@@ -175,7 +175,7 @@ DOES = frozenset(
         "lazy.compute", "lazy.task",
         "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
         "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate", "environ.contains",
-        "environ.copy", "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings",
+        "copied-environ", "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings",
         "environ.update", "environ.worker", "environments", "environments.of",
         "environments.copies", "dataset.mapped", "dataset.moved", "dataset.fetched", "loader.eager",
         "loader.items", "loader.set", "loader.mapping", "loader.cut",

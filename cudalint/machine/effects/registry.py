@@ -234,7 +234,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "builtins.contains": builtins.builtin_name,
     "environ.get": environment.environ_get,
     "environ.set": environment.environ_set,
-    "environ.copy": environment.environ_copy,
+    "copied-environ": environment.environ_copy,
     "environ.delete": environment.environ_delete,
     "environ.contains": environment.environ_contains,
     "environ.update": environment.environ_update,

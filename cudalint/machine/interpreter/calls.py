@@ -51,7 +51,7 @@ from cudalint.machine.values import (
 RECURSION = 3
 _NOT_TAKEN = Raised(None, ("TypeError",))
 # The same of calls that each go one step down into data that is known, as ``wrap(value)`` for each value of a dict, or
-# that are each given another name.
+# that are each given another name, or another function.
 DESCENT = 8
 # What computes with an object that was moved to a GPU, whatever it is: calling it, and methods that a model names so.
 _MODULE = "torch.nn.Module"
@@ -448,7 +448,8 @@ class Calls(Core):
     def _descends(self, entered: Site, given: Given) -> bool:
         """Whether a function calls itself with a part of what it was given, where all parts of that are known.
 
-        Or with a name that it was not given so far, as what resolves one thing by others does.
+        Or with a name or a function of the program that it was not given so far, as what resolves one thing by others
+        does.
         """
         outer = [arguments for at, arguments in self._given if at == entered]
         if not outer:
@@ -457,7 +458,10 @@ class Calls(Core):
         parts = {part for value in outer[-1].values() for part in _known_parts(value, given.state)}
         before = {value for arguments in outer for value in arguments.values()}
         values = (*given.args, *given.kwargs.values())
-        return any(v in parts or (isinstance(constant(v), str) and v not in before) for v in values)
+        if any(v in parts or (isinstance(constant(v), str) and v not in before) for v in values):
+            return True
+        functions = {found for v in before if (found := _function_in(v, given.state)) is not None}
+        return any((found := _function_in(v, given.state)) is not None and found not in functions for v in values)
 
     def _call_cached(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
@@ -654,6 +658,13 @@ def _is_indistinct(atom: Atom) -> bool:
 def _is_unknown(atom: Atom) -> bool:
     """Whether nothing is known of a value, or of what it is an attribute of."""
     return isinstance(atom, Unknown) or (isinstance(atom, Bound) and isinstance(atom.receiver, Unknown))
+
+
+def _function_in(value: Value, state: State) -> Hashable:
+    """Where a function is defined that a value is; None of all else."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return found.address if isinstance(found, Closure) else None
 
 
 def _known_parts(value: Value, state: State) -> tuple[Value, ...]:

@@ -208,6 +208,14 @@ def pickles_itself(instance: Instance, state: State) -> bool:
     return has_reducer(instance.cls, state) or any(defines(cls, _HOOKS, state) for cls in lineage(instance.cls, state))
 
 
+def reduces_itself(instance: Instance, state: State) -> bool:
+    """Whether a class says of which call its instances are made, or a function that was registered for it."""
+    reducers = _HOOKS - {"__getstate__"}
+    return has_reducer(instance.cls, state) or any(
+        defines(cls, reducers, state) for cls in lineage(instance.cls, state)
+    )
+
+
 def has_reducer(kind: Ref | str, state: State) -> bool:
     """Whether a function was registered (``copyreg.pickle``) by which objects of a class are pickled."""
     found = state.get(REDUCERS)
@@ -286,7 +294,8 @@ class Transfer:
 
     Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
     ``lost`` names what could not be found there, ``unfound`` what is of a module that is not found there; where
-    ``copied``, no GPU memory is shared.
+    ``copied``, no GPU memory is shared. ``asked``: what classes say of their instances was asked before, by another
+    pickler.
     """
 
     machine: Machine
@@ -298,6 +307,7 @@ class Transfer:
     lost: list[str] = field(default_factory=list)
     unfound: list[str] = field(default_factory=list)
     copied: bool = False
+    asked: bool = False
 
     def value(self, value: Value) -> Value:
         """All alternatives."""
@@ -381,21 +391,25 @@ class Transfer:
 
     def _bytes(self, ref: Ref, found: LibraryObject) -> Ref:
         """Bytes that a program pickled: another pickler chose what is in them, and they are the receiver's own."""
-        made, pickler, copied = self._reserve(ref), self.pickler, self.copied
+        made, pickler, copied, asked = self._reserve(ref), self.pickler, self.copied, self.asked
         named = only(found.fields[PICKLER])
         self.pickler = Pickler(named.value) if isinstance(named, Const) else pickler
-        self.copied = True
+        self.copied = self.asked = True
         self.target.store(made, replace(found, fields={**found.fields, PICKLED: self.value(found.fields[PICKLED])}))
-        self.pickler, self.copied = pickler, copied
+        self.pickler, self.copied, self.asked = pickler, copied, asked
         return made
 
     def _instance(self, ref: Ref, found: Instance) -> Ref:
         made = self._reserve(ref)
         cls = self._class(found.cls, self.source.get(found.cls))
         kept = cls if isinstance(cls, Ref) else found.cls
-        given = self._state_of(ref, found)
+        given = None if self.asked else self._state_of(ref, found)
         attributes = self._attributes(found) if given is None else self._as_attributes(given)
-        taken = None if not isinstance(cls, Ref) else self._taken(made, replace(found, cls=cls), given, attributes)
+        taken = (
+            None
+            if self.asked or not isinstance(cls, Ref)
+            else self._taken(made, replace(found, cls=cls), given, attributes)
+        )
         if taken is None:
             self.target.store(made, replace(found, cls=kept, attributes=attributes))
         return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory
@@ -11,7 +12,7 @@ from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Ref, Value, unknown
+from cudalint.machine.values import Atom, Bound, Ref, Value, only, unknown
 
 _DEEPEST = 12
 
@@ -30,7 +31,11 @@ def _by_hook(machine: Machine, call: Call, name: str) -> Results:
 
 def deepcopy(machine: Machine, call: Call) -> Results:
     """One more object, and one more of all that it holds, for which GPU memory is read."""
-    return _by_hook(machine, call, "__deepcopy__") or copied_deep(machine, call, "copy.deepcopy()")
+    return _by_hook(machine, call, "__deepcopy__") or [
+        result
+        for one in told(machine, call)
+        for result in taken(machine, one, copied_deep(machine, one, "copy.deepcopy()"))
+    ]
 
 
 def copied_deep(machine: Machine, call: Call, what: str) -> Results:
@@ -39,6 +44,46 @@ def copied_deep(machine: Machine, call: Call, what: str) -> Results:
     for atom in gpu_memory.tensors_in(call.args[:1], call.state):
         state = None if state is None else cuda.read(machine, atom, state, call.frame, call.site, what)
     return [] if state is None else _copied(replace(call, state=state), _DEEPEST)
+
+
+def told(machine: Machine, call: Call) -> list[Call]:
+    """The same call of what an object is copied by: one with what ``__getstate__`` of its class says it has."""
+    atom, instance, hook = _hook(machine, call.args[0] if call.args else (), "__getstate__", call.state)
+    if atom is None or instance is None or hook is None:
+        return [call]
+    calls: list[Call] = []
+    for state, value in machine.call_value((Bound(hook, atom),), [], {}, call.state, call.frame, call.site):
+        given = state.get(ref) if isinstance(ref := only(value), Ref) else None
+        kept = {str(name): part for name, part in given.items.items()} if isinstance(given, Dict) else {}
+        made = state.new(("stated", call.site), replace(instance, attributes=kept))
+        calls.append(replace(call, state=state, args=[(made,), *call.args[1:]]))
+    return calls
+
+
+def taken(machine: Machine, call: Call, copies: Results) -> Results:
+    """Copies that are filled by ``__setstate__`` of their class, where it has that."""
+    results: Results = []
+    for state, value in copies:
+        atom, instance, hook = _hook(machine, value, "__setstate__", state)
+        if atom is None or instance is None or hook is None:
+            results.append((state, value))
+            continue
+        items: dict[Hashable, Value] = dict(instance.attributes.items())
+        held = state.new(("state", call.site), Dict(items))
+        state.store(atom, replace(instance, attributes={}))
+        after = machine.call_value((Bound(hook, atom),), [(held,)], {}, state, call.frame, call.site)
+        results.extend((filled, value) for filled, _ in after)
+    return results
+
+
+def _hook(machine: Machine, value: Value, name: str, state: State) -> tuple[Ref | None, Instance | None, Ref | None]:
+    """An object of the program, and a method by which its class says how it is copied."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    hook = machine.user_method(found, name, state) if isinstance(found, Instance) else None
+    if not isinstance(atom, Ref) or not isinstance(found, Instance) or not isinstance(hook, Ref):
+        return None, None, None
+    return atom, found, hook
 
 
 def _copied(call: Call, depth: int) -> Results:
