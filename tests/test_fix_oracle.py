@@ -25,6 +25,7 @@ from oracle.fix_runner import Judged, judge_broken, judge_repairs, prepared, rep
 from oracle.fix_shrink import PLAIN, shrink_repair
 from oracle.fixes import (
     BROKEN,
+    CARRIED,
     CAUTIOUS,
     CHANGED,
     UNNAMED,
@@ -216,6 +217,16 @@ def test_a_planted_repair_that_changes_nothing_is_right() -> None:
     assert str(complaint(caught, right.repair, works)) == WORKED
     assert complaint(caught, Repair(Grade.NONE, right.files), works) is None
     assert "not broken" in str(complaint(choice, right.repair, works))
+
+
+def test_a_safe_repair_of_what_tasks_leave_to_each_other_is_wrong_whatever_is_printed() -> None:
+    ended = Observed("ok", 0, "a 1\n", "", 0.0)
+    runs = Runs(replace(ended, outcome="crash"), ended, ended)
+    shared = replace(SIMPLE, states=("left_mode",), size=2, single=False)
+    assert legal(shared)
+    assert not legal(replace(shared, single=True))
+    assert str(complaint(shared, Repair(Grade.SAFE, {}), runs)) == f"{CARRIED}: left_mode"
+    assert complaint(shared, Repair(Grade.UNSAFE, {}, ("set by `eval`",)), runs) is None
 
 
 def test_repairs_come_from_cudalint() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,7 +12,6 @@ from cudalint.fixes.view import View
 
 Function = cst.FunctionDef | cst.Lambda
 _Comprehension = cst.GeneratorExp | cst.ListComp | cst.SetComp | cst.DictComp
-_BUILTINS = frozenset(dir(builtins))
 # These look at what is around the code that calls them.
 _LOOK_AROUND = frozenset({"super", "__class__", "locals", "vars", "eval", "exec", "dir"})
 _UNMOVED = (cst.Global, cst.Nonlocal, cst.ClassDef, cst.Match, cst.Yield, cst.Await)
@@ -146,7 +144,7 @@ def _all_declared(view: View) -> frozenset[str]:
 
 
 def _is_global(view: View, name: str) -> bool:
-    return name in _BUILTINS or any(n == name for n, _ in names.bindings(view, view.tree))
+    return name in names.BUILTINS or any(n == name for n, _ in names.bindings(view, view.tree))
 
 
 def _only_main_sets(view: View, name: str) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from cudalint.fixes.view import View, dotted
 
-_BUILTINS = frozenset(dir(builtins))
+BUILTINS = frozenset(dir(builtins))
 _Scope = cst.FunctionDef | cst.Module
 # Calls whose result depends on nothing but their arguments and the environment.
 _PLAIN_CALLS = frozenset({"int", "str", "getenv", "get", "device", "is_available", "divmod", "min", "max", "len"})
@@ -194,7 +194,7 @@ def parameters(function: cst.FunctionDef) -> list[str]:
 def known_at(view: View, names: frozenset[str], place: cst.CSTNode) -> bool:
     """Whether all names have values where a node stands: bound earlier there, or around it."""
     scope = scope_of(view, place)
-    missing = set(names) - _BUILTINS
+    missing = set(names) - BUILTINS
     if isinstance(scope, cst.FunctionDef):
         local = {n for n, _ in bindings(view, scope)} | set(parameters(scope))
         early = {n for n, b in bindings(view, scope) if view.start(b) < view.start(place)} | set(parameters(scope))
@@ -218,7 +218,7 @@ def global_names(view: View, names: frozenset[str], scope: _Scope) -> bool:
     local: set[str] = set()
     if isinstance(scope, cst.FunctionDef):
         local = {n for n, _ in bindings(view, scope)} | set(parameters(scope)) | _enclosing(view, scope)
-    around = {n for n, _ in bindings(view, view.tree)} | _BUILTINS
+    around = {n for n, _ in bindings(view, view.tree)} | BUILTINS
     return not names & local and names <= around
 
 

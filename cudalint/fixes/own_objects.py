@@ -31,9 +31,11 @@ def made_by_the_worker(case: Case) -> Iterator[Proposal]:
     view, call = made
     name = names.assigned_to(view, call)
     needs = names.read(view, call)
-    if name is None or not needs <= view.module_bindings().keys() or _uses(view, target[1].name.value) != 1:
+    if name is None or not needs - names.BUILTINS <= view.module_bindings().keys():
         return
-    given = _without(view, launch[1], name)
+    if _uses(view, target[1].name.value) != 1:
+        return
+    given = _without(view, launch[1], target[1].name.value, name)
     parameter = None if given is None else _parameter(target[1], given[1])
     if given is None or parameter is None or parameter.name.value in needs:
         return
@@ -106,19 +108,52 @@ def _uses(view: View, name: str) -> int:
     return sum(1 for n in found if names.is_variable(view, n) and not isinstance(view.parent(n), cst.FunctionDef))
 
 
-def _without(view: View, launch: cst.Call, name: str) -> tuple[Change, int] | None:
-    """The arguments of a process without one, and which one that was."""
-    argument = view.keyword(launch, "args")
-    if argument is None or not isinstance(argument.value, cst.Tuple):
-        return None
-    given = [element.value for element in argument.value.elements]
+def _without(view: View, launch: cst.Call, target: str, name: str) -> tuple[Change, int] | None:
+    """What a launch gives its function without one thing, and which one that was."""
+    argument = view.keyword(launch, "args") or _second(launch)
+    if argument is not None and isinstance(argument.value, cst.Tuple):
+        return _without_element(view, argument.value, name)
+    for call in (n for n in view.inside(launch) if isinstance(n, cst.Call)):
+        first = call.args[0].value if call.args else None
+        if isinstance(call.func, cst.Call) and [view.source(a.value) for a in call.func.args] == [target]:
+            # ``delayed(work)(number, stream)``
+            return _without_argument(view, call, 0, name)
+        if _is_submit(call) and first is not None and view.source(first) == target:
+            return _without_argument(view, call, 1, name)
+    return None
+
+
+def _second(launch: cst.Call) -> cst.Arg | None:
+    """``pool.apply(work, (number, stream))``"""
+    return launch.args[1] if len(launch.args) > 1 and launch.args[1].keyword is None else None
+
+
+def _is_submit(call: cst.Call) -> bool:
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value == "submit"
+
+
+def _without_element(view: View, row: cst.Tuple, name: str) -> tuple[Change, int] | None:
+    given = [element.value for element in row.elements]
     places = [i for i, value in enumerate(given) if isinstance(value, cst.Name) and value.value == name]
-    starred = any(isinstance(element, cst.StarredElement) for element in argument.value.elements)
+    starred = any(isinstance(element, cst.StarredElement) for element in row.elements)
     if len(places) != 1 or starred:
         return None
     rest = [view.source(value) for i, value in enumerate(given) if i != places[0]]
     text = f"({rest[0]},)" if len(rest) == 1 else f"({', '.join(rest)})"
-    return view.replace_whole(argument.value, text), places[0]
+    return view.replace_whole(row, text), places[0]
+
+
+def _without_argument(view: View, call: cst.Call, first: int, name: str) -> tuple[Change, int] | None:
+    """A call without one argument; its place is told from the ``first`` one that the function is given."""
+    places = [i for i, a in enumerate(call.args) if isinstance(a.value, cst.Name) and a.value.value == name]
+    if len(places) != 1 or any(a.keyword is not None or a.star for a in call.args):
+        return None
+    place = places[0]
+    gone = call.args[place].value
+    if place > 0:
+        return Change(view.end(call.args[place - 1].value), view.end(gone), ""), place - first
+    end = view.start(call.args[1].value) if len(call.args) > 1 else view.end(gone)
+    return Change(view.start(gone), end, ""), place - first
 
 
 def _parameter(function: cst.FunctionDef, place: int) -> cst.Param | None:

@@ -127,9 +127,11 @@ _FAMILIES = (
     "process",
     "libraries",
     "repeated",
+    "carried",
     *["nothing"] * 4,
 )
 _LIGHT = ("joblib_multiprocessing", "joblib_config", *launch.EXECUTORS, "start_processes")
+_SHARE_OUT = (*launch.POOLS, *launch.EXECUTORS, "joblib_multiprocessing", "joblib_config")
 _WEIGHTED = (*launch.POOLS, *_LIGHT, *launch.PROCESSES * 2, *["loader"] * 4)
 
 Law = Callable[[Broken], bool]
@@ -197,8 +199,15 @@ def _shape_fits(c: Broken) -> bool:
         return False
     if any(kind.once for kind in c.kinds) and not c.single:
         return False
+    if any(kind.carried for kind in c.kinds) and not _shares_tasks_out(c):
+        return False
     workers_by_items = c.launcher in (*launch.PROCESSES, "start_processes")
     return not workers_by_items or c.size == (1 if c.single else 2)
+
+
+def _shares_tasks_out(c: Broken) -> bool:
+    """Whether workers share tasks out; where nothing but a question needs another form, they are forked as before."""
+    return c.launcher in _SHARE_OUT and c.size > 1 and not c.single and c.touch != "is_available"
 
 
 def _making_fits(c: Broken) -> bool:

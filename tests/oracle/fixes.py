@@ -58,6 +58,7 @@ CHANGED = "a safe repair changes what is printed"
 WORKED = "a safe repair of a program that works as it is"
 _STATES = re.compile(rf" (?=[{LABELS}] )")
 UNNAMED = "the reason does not name what differs"
+CARRIED = "a safe repair, although tasks find what earlier ones left"
 CAUTIOUS = "not safe, although nothing is inherited"
 
 
@@ -82,6 +83,9 @@ def _of_repair(choice: Broken, repair: Repair, runs: Runs, repaired: Observed) -
     if safe and runs.as_it_is.outcome == "ok":
         return Complaint(WORKED, ())
     kinds = differing(choice, runs.reference.stdout, repaired.stdout)
+    carried = tuple(name for name in choice.states if STATES[name].carried)
+    if safe and carried:
+        return Complaint(CARRIED, carried)
     if safe:
         return None if repaired.stdout == runs.reference.stdout else Complaint(CHANGED, kinds)
     unnamed = tuple(kind for kind in kinds if not named(kind, repair.reasons))

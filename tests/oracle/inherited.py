@@ -20,7 +20,8 @@ class State:
     the lines that the kind itself prints. ``once``: every read moves it on, so that the tasks of one process and of two
     differ in any case. ``loader``: whether it means something in a loader's worker, which torch seeds and limits to one
     thread. ``provable``: nothing is inherited, and so plainly that a repair has to be safe. ``handed``: the same of a
-    process that is spawned, which has it from its parent; loky reuses its workers.
+    process that is spawned, which has it from its parent; loky reuses its workers. ``carried``: a task leaves it to
+    those after it in the same worker, so that no repair is safe where several share the tasks out.
     """
 
     set: tuple[str, ...] = ()
@@ -37,11 +38,12 @@ class State:
     loader: bool = True
     provable: bool = False
     handed: bool = False
+    carried: bool = False
 
     @property
     def inherited(self) -> bool:
         """Whether a fresh process lacks it."""
-        return bool(self.words)
+        return bool(self.words) and not self.carried
 
     @property
     def portable(self) -> bool:

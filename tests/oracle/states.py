@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from oracle.inherited import State
+from oracle.inherited_carried import CARRIED
 from oracle.inherited_library import LIBRARIES
 from oracle.inherited_module import MODULES
 from oracle.inherited_nothing import NOTHING, REPEATED
@@ -18,5 +19,6 @@ FAMILIES: dict[str, dict[str, State]] = {
     "libraries": LIBRARIES,
     "repeated": REPEATED,
     "nothing": NOTHING,
+    "carried": CARRIED,
 }
 STATES: dict[str, State] = {name: state for family in FAMILIES.values() for name, state in family.items()}

@@ -350,9 +350,9 @@ class Outliving(Settings):
 
 
 def _outliving(state: State) -> Iterator[Atom]:
-    """All that the variables of modules lead to, those of the functions among it included."""
-    for address, found in {**state.frozen, **state.heap}.items():
-        if isinstance(found, Scope) and isinstance(address, tuple) and address[:1] == ("module",):
+    """All that the variables of modules lead to, also of what was sent with functions of them."""
+    for found in state.objects():
+        if isinstance(found, Scope) and found.kind == "module":
             for value in found.variables.values():
                 yield from visited(value, state)
 
