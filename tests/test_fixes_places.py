@@ -149,9 +149,9 @@ def test_an_assignment_does_not_leave_its_condition_for_another_function() -> No
 
         def select(device):
             found = names()
-            if device == "cpu":
-                os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-                return found, torch.device("cpu")
+            if device == "second":
+                os.environ["CUDA_VISIBLE_DEVICES"] = "1"
+                return found, torch.device("cuda:0")
             return found, torch.device("cuda")
 
 
