@@ -93,6 +93,7 @@ def process_start(machine: Machine, call: Call) -> Results:
         return run_target(machine, call)
     if bootstrapping(machine, call, "Process.start()", found.site) or daemon_child(machine, call, "Process.start()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    _unmark(found, state)
     library = (strings(fields.get("<library>", ())) or ["multiprocessing"])[0]
     context = fields.get("<context>", NONE)
     if context == NONE and found.cls is not None:
@@ -158,6 +159,14 @@ def _mark(found: Starter, mark: str, state: State, code: Value = ()) -> None:
             state.store(found.ref, replace(obj, fields=_marked(fields, mark, code)))
         case Instance(attributes=attributes) as instance:
             state.store(found.ref, replace(instance, attributes=_marked(attributes, mark, code)))
+
+
+def _unmark(found: Starter, state: State) -> None:
+    """A process starts once: one that was started stands for another one here, as in the second round of a loop."""
+    instance = state.get(found.ref)
+    if isinstance(instance, Instance) and STARTED in instance.attributes:
+        left = {name: value for name, value in instance.attributes.items() if name != STARTED}
+        state.store(found.ref, replace(instance, attributes=left))
 
 
 def _marked(fields: Mapping[str, Value], mark: str, code: Value) -> dict[str, Value]:
