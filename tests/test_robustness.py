@@ -387,6 +387,16 @@ def test_iterations_that_go_around(run: Run, tmp_path: Path, forked: str, gives:
     assert (code, [entry["code"] for entry in found]) == (0, ["CUD101"])
 
 
+def test_a_transform_whose_attributes_are_what_calls_it(run: Run, tmp_path: Path) -> None:
+    text = (
+        "from fastai.vision.all import *\n\n\nclass Moves(Transform):\n    __getattr__ = vision_learner\n\n\n"
+        "loaders = ImageDataLoaders.from_folder('a', item_tfms=[Resize(64), Moves()], num_workers=2)\n"
+        "learner = vision_learner(loaders, resnet18)\nlearner.fine_tune(1)\n"
+    )
+    (tmp_path / "a.py").write_text(text, encoding="utf-8")
+    assert check(run) == (0, [])
+
+
 def test_a_decorator_of_a_library_without_its_function(run: Run, tmp_path: Path) -> None:
     calls = "ray.remote()()\nray.remote(num_cpus=1)(*[], **{})\n"
     text = f"import ray\nimport torch\n\ntorch.zeros(1, device='cuda')\n{calls}"

@@ -373,7 +373,7 @@ class Calls(Core):
         if call is None:
             return [(state, unknown("call", site, state.process.identity))]
         call.receiver = ref
-        return self.library_call(call)
+        return self._in_turn(ref, given, partial(self.library_call, call))
 
     def _in_turn(self, ref: Ref, given: Given, call: Callable[[], Results]) -> Results:
         """Call a class or an instance, where that does not lead there again and again without any function that runs.
