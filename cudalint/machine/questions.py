@@ -636,7 +636,9 @@ def _mirrored(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     """``b == a`` where ``a == b`` was answered."""
     match wanted:
         case ("is", "==" | "is" as op, left, right):
-            return dict(facts).get(("is", op, right, left))
+            mirrored = ("is", op, right, left)
+            # Most facts ask something else, which is told sooner than what all of them are by hash.
+            return next((answer for sym, answer in reversed(facts) if sym == mirrored), None)
     return None
 
 
