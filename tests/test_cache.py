@@ -165,7 +165,7 @@ from cudalint.hosts.cli import main
 from cudalint.report.render import OutputFormat
 for output_format in OutputFormat:
     code = main(["check", ".", "--output-format", output_format.value, *sys.argv[1:]])
-    print("--", output_format.value, code, flush=True)
+    print("--", output_format.value, int(code), flush=True)
 """
 
 
