@@ -293,11 +293,12 @@ class Outliving(Settings):
 
     def _puts_into(self, container: Atom, values: Iterable[Value], site: Site, state: State) -> None:
         """The first task of a worker puts what it alone has into something that was there before, and stays there."""
-        watch = self._shared_out(state) if self._watches and isinstance(container, Ref) else None
-        found = state.get(container) if isinstance(container, Ref) else None
-        if watch is None or watch.before_later or not isinstance(found, Sequence | Dict):
+        if not self._watches or not isinstance(container, Ref):
             return
-        is_older = any(isinstance(container, Ref) and before.get(container) for before in watch.before_first)
+        watch = self._shared_out(state)
+        if watch is None or watch.before_later or not isinstance(state.get(container), Sequence | Dict):
+            return
+        is_older = any(before.get(container) for before in watch.before_first)
         if is_older and any(self._is_of_task(value, state) for value in values):
             watch.doubts.setdefault(Doubt(Why.KEPT, "", site))
 
@@ -308,8 +309,7 @@ class Outliving(Settings):
             return
         for before in watch.before_later:
             scope = before.get(owner)
-            is_local = isinstance(scope, Scope) and scope.kind != "module"
-            if is_local and isinstance(scope, Scope) and scope.variables.get(name) != value:
+            if isinstance(scope, Scope) and scope.kind != "module" and scope.variables.get(name) != value:
                 watch.doubts.setdefault(Doubt(Why.LEFT, name, site))
         aspect = f".{name}"
         tells = self._is_of_task(value, state)

@@ -16,9 +16,9 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Bound, Ref, Value, constant, holds_deferred, only, unknown
 
 FORKED_TESTS = "pytest-forked"
-# What classes of tests are that are not called Test..., and what runs of theirs before each test.
 # Kinds of functions of which a file tells a runner that forks for each, by who runs them.
 STEPS = {"dag-task": "Airflow", "flow-tool": "promptflow"}
+# What classes of tests are that are not called Test..., and what runs of theirs before each test.
 _CASES = frozenset({"unittest.TestCase", "unittest.IsolatedAsyncioTestCase"})
 _SET_UP = ("setUp", "setup_method")
 

@@ -19,14 +19,14 @@ def get(machine: Machine, call: Call) -> Results:
     key, default = call.get("key"), call.get("default") or NONE
     if key is None:
         return [(call.state, unknown("get", call.site))]
-    given, missing = machine.attempt("KeyError", lambda: _item(machine, call, key, call.state), call.frame)
+    given, missing = _asked(machine, call, key)
     return [*given, *((state, default) for state in missing)]
 
 
 def contains(machine: Machine, call: Call) -> Results:
     """``key in mapping``: whether ``mapping[key]`` does not raise ``KeyError``."""
     key = call.args[0] if call.args else NONE
-    given, missing = machine.attempt("KeyError", lambda: _item(machine, call, key, call.state), call.frame)
+    given, missing = _asked(machine, call, key)
     return [*((state, TRUE) for state, _ in given), *((state, FALSE) for state in missing)]
 
 
@@ -35,7 +35,7 @@ def set_default(machine: Machine, call: Call) -> Results:
     key, default = call.get("key"), call.get("default") or NONE
     if key is None:
         return [(call.state, unknown("setdefault", call.site))]
-    given, missing = machine.attempt("KeyError", lambda: _item(machine, call, key, call.state), call.frame)
+    given, missing = _asked(machine, call, key)
     put = [after for state in missing for after in _put(machine, call, key, default, state)]
     return [*given, *((state, default) for state in put)]
 
@@ -45,7 +45,7 @@ def pop(machine: Machine, call: Call) -> Results:
     key, default = call.get("key"), call.get("default")
     if key is None:
         return [(call.state, unknown("pop", call.site))]
-    given, missing = machine.attempt("KeyError", lambda: _item(machine, call, key, call.state), call.frame)
+    given, missing = _asked(machine, call, key)
     results = [(after, value) for state, value in given for after in _drop(machine, call, key, state)]
     if default is not None:
         return [*results, *((state, default) for state in missing)]
@@ -117,8 +117,11 @@ def pairs_of(
     return result
 
 
-def _item(machine: Machine, call: Call, key: Value, state: State) -> Results:
-    return machine.item(_own(call), key, state, call.frame, call.site)
+def _asked(machine: Machine, call: Call, key: Value) -> tuple[Results, list[State]]:
+    """What ``mapping[key]`` is, and where it raises ``KeyError``."""
+    return machine.attempt(
+        "KeyError", lambda: machine.item(_own(call), key, call.state, call.frame, call.site), call.frame
+    )
 
 
 def _put(machine: Machine, call: Call, key: Value, value: Value, state: State) -> list[State]:

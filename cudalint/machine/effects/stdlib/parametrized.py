@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import reduce
 from itertools import cycle, islice, product
 
 from cudalint.machine.effects.stdlib.mocks import SKIPPED
@@ -60,7 +61,7 @@ def cases(machine: Machine, marks: Iterable[Value], state: State) -> list[Case]:
     ways = list(islice(product(*known), _MOST_CASES + 1))
     if len(ways) > _MOST_CASES:
         ways = list(islice(zip(*map(cycle, known), strict=False), max(map(len, known))))
-    return [_together(way) for way in ways]
+    return [reduce(Case.joined, way, Case()) for way in ways]
 
 
 def params(machine: Machine, marks: Iterable[Value], state: State) -> list[Value]:
@@ -127,10 +128,3 @@ def _row(machine: Machine, item: Value, state: State, width: int) -> Iterator[li
     marks = made.fields["marks"]
     if SKIPPED not in {only(mark) for mark in (marks, *(machine.exact_items(marks, state) or ()))}:
         yield [value for name, value in made.fields.items() if name != "marks"]
-
-
-def _together(parts: Sequence[Case]) -> Case:
-    case = Case()
-    for part in parts:
-        case = case.joined(part)
-    return case
