@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Container, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -227,11 +227,13 @@ class EntryRecord:
 
     def _with_assumptions(self, outcomes: list[Outcome], modelled: Container[str]) -> list[Outcome]:
         """The outcomes, each with what has to be so for it to come about."""
-        facts = [self._optional(outcome.facts) for outcome in outcomes]
+        needless = self._required(outcomes)
+        facts = [tuple(fact for fact in outcome.facts if fact not in needless) for outcome in outcomes]
         told = [sayable(each, self.asked, modelled) for each in facts]
+        left_open = self._left_open(outcomes)
         ways: dict[Hashable, dict[Facts, None]] = {}
-        for outcome, way in zip(outcomes, told, strict=True):
-            ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(self._ways(outcome, way)))
+        for outcome, way, choices in zip(outcomes, told, left_open, strict=True):
+            ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(_split(way, choices)))
         paths: dict[Hashable, dict[Facts, None]] = {}
         for outcome in outcomes:
             paths.setdefault(_shown_as(outcome), {})[_decided_outside(outcome)] = None
@@ -244,26 +246,19 @@ class EntryRecord:
         worded: dict[tuple[Facts, Facts], tuple[Assumption, ...]] = {}
         chosen: dict[tuple[Either, ...], tuple[Assumption, ...]] = {}
         result: list[Outcome] = []
-        for outcome, each, way in zip(outcomes, facts, told, strict=True):
+        for outcome, each, way, choices in zip(outcomes, facts, told, left_open, strict=True):
             alike = _shown_as(outcome)
             if (alike, way) not in known:
                 known[alike, way] = needed(way, list(ways[alike]))
             told_with = known[alike, way], each
             if told_with not in worded:
                 worded[told_with] = assumptions(*told_with, self.asked, modelled)
-            if (left_open := tuple(self._open(outcome))) not in chosen:
-                chosen[left_open] = tuple(alternatives(left_open, self.asked, modelled))
-            said = (*worded[told_with], *chosen[left_open])
+            if choices not in chosen:
+                chosen[choices] = tuple(alternatives(choices, self.asked, modelled))
+            said = (*worded[told_with], *chosen[choices])
             conditional = bool(_decided_outside(outcome)) and alike in some
             result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
-
-    def _ways(self, outcome: Outcome, way: Facts) -> list[Facts]:
-        """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
-        ways = [way]
-        for choice in self._open(outcome)[:_MOST_SPLIT]:
-            ways = [(*way, fact) for way in ways for fact in told_by(choice)]
-        return ways
 
     def _final(self, outcome: Outcome) -> Outcome:
         """An outcome as all paths together show it."""
@@ -297,16 +292,21 @@ class EntryRecord:
             return Doubt.CUT
         return Doubt.ELSEWHERE if self._is_averted_elsewhere(outcome) else None
 
-    def _optional(self, facts: Facts) -> Facts:
-        return tuple(fact for fact in facts if not self._is_required(fact))
+    def _required(self, outcomes: Iterable[Outcome]) -> frozenset[Fact]:
+        """What outcomes assume and the program refuses to run without: asked once of each, of many outcomes."""
+        assumed = dict.fromkeys(fact for outcome in outcomes for fact in outcome.facts)
+        return frozenset(fact for fact in assumed if self._is_required(fact))
 
-    def _open(self, outcome: Outcome) -> list[Either]:
-        """The choices of a path that the program leaves to its user: it does something else where neither is so."""
+    def _left_open(self, outcomes: Iterable[Outcome]) -> list[tuple[Either, ...]]:
+        """For each outcome the choices that the program leaves to its user: it does something else where neither is so.
+
+        What it requires is asked once of each choice, of many outcomes.
+        """
+        taken = dict.fromkeys(choice for outcome in outcomes for choice in outcome.choices)
+        told = {choice: told_by(choice) for choice in taken if not self._is_required_choice(choice)}
         return [
-            choice
-            for choice in outcome.choices
-            if not any(fact in outcome.facts for fact in told_by(choice))
-            if not self._is_required_choice(choice)
+            tuple(c for c in outcome.choices if c in told and not any(fact in outcome.facts for fact in told[c]))
+            for outcome in outcomes
         ]
 
     def _is_required_choice(self, choice: Either) -> bool:
@@ -354,6 +354,14 @@ class EntryRecord:
             if anchor == outcome.within and any((sym, not value) in facts for sym, value in outcome.facts):
                 return True
         return False
+
+
+def _split(way: Facts, choices: Iterable[Either]) -> list[Facts]:
+    """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
+    ways = [way]
+    for choice in tuple(choices)[:_MOST_SPLIT]:
+        ways = [(*way, fact) for way in ways for fact in told_by(choice)]
+    return ways
 
 
 def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
