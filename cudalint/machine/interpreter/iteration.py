@@ -185,10 +185,14 @@ class Iteration(Core):
     def _tries_on(
         self, node: ir.For | ir.While, states: list[State], left: list[State], returned: int, frame: Frame
     ) -> bool:
-        """Whether a loop is written to be left from within, and goes round and round in one way until it is."""
+        """Whether a loop is written to be left from within, and goes round and round in one way until it is.
+
+        Of one over items that is so only where it tries something: else its rounds are alike.
+        """
         if len(states) != 1 or left or len(frame.returns) > returned:
             return False
-        return _has_try(node.body) and (_breaks(node.body) or _returns(node.body))
+        in_steps = isinstance(node, ir.While) or _has_try(node.body)
+        return in_steps and (_breaks(node.body) or _returns(node.body))
 
     def _runs_beside(self, states: list[State]) -> None:
         """A loop without an end, in a thread: the one that started it goes on beside it."""
