@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Cache, Closure, Object
 from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
+from cudalint.machine.inheritance.reads import variable
 from cudalint.machine.inheritance.sameness import Comparison, known
 from cudalint.machine.inheritance.texts import Texts
 from cudalint.machine.interpreter import Setting
@@ -44,13 +45,74 @@ class Recomputing(Texts):
         # Whether something is worked out again, and whether that did more than give a value.
         self._recomputes = False
         self._has_done_more = False
+        # The variables of modules that it may set, which nothing else counts as, and those that it has set.
+        self._may_set = False
+        self._was_set: set[tuple[Hashable, str]] = set()
+        # The variables that what runs sets to what they hold in its parent, where they are not set yet.
+        self._made_up: frozenset[tuple[str, str]] = frozenset()
 
     def call_closure(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a user function: what its parent remembers of it, a fresh process has to come to where it calls it."""
-        if closure.cache is not None and not self._recomputes:
+        if self._recomputes or not self._is_started(given.state):
+            return super().call_closure(ref, closure, given)
+        if closure.cache is not None:
             for watch in self._reading(given.state):
                 self._asks_again(watch, ref, closure, given.state)
-        return super().call_closure(ref, closure, given)
+        outer, self._made_up = self._made_up, self._made_up | self._makes_up(ref, closure, given)
+        results = super().call_closure(ref, closure, given)
+        self._made_up = outer
+        return results
+
+    def _makes_up(self, ref: Ref, closure: Closure, given: Given) -> frozenset[tuple[str, str]]:
+        """The variables that a function sets if they are not set: to what they hold where its parent has called it."""
+        asks = closure.cache is None and not closure.managed and not given.args and not given.kwargs
+        if not asks or not closure.function.binds_globals or closure.function.is_generator or closure.function.is_async:
+            return frozenset()
+        found: set[tuple[str, str]] = set()
+        for watch in self._reading(given.state):
+            launch = watch.launch
+            for parent in (launch.parent,) if launch.later is None else (launch.parent, launch.later):
+                names = self._sets_alike(watch, parent, ref, closure, given.state)
+                if not names:
+                    return frozenset()
+                found |= names
+        return frozenset(found)
+
+    def _sets_alike(
+        self, watch: Watch, parent: State, ref: Ref, closure: Closure, fresh: State
+    ) -> frozenset[tuple[str, str]]:
+        """The variables that a function sets here, and leaves in its parent; none where it comes to something else."""
+        nothing: tuple[list[Value], dict[str, Value]] = ([], {})
+        there = [Ref(at) for at, found in (*parent.frozen.items(), *parent.heap.items()) if _is_same(found, closure)]
+        function = parent.get(there[0]) if len(there) == 1 else None
+        theirs = self._runs_again(there[0], function, nothing, parent) if isinstance(function, Closure) else []
+        mine = self._runs_again(ref, closure, nothing, fresh, may_set=True) if theirs else []
+        names = frozenset((str(home[1]), name) for home, name in self._was_set if isinstance(home, tuple))
+        alike = bool(mine) and all(self._are_alike(watch, one, two, names) for one in theirs for two in mine)
+        return names if alike else frozenset()
+
+    def _are_alike(
+        self, watch: Watch, one: tuple[State, Value], two: tuple[State, Value], names: Iterable[tuple[str, str]]
+    ) -> bool:
+        (before, given), (after, made) = one, two
+        rows = [(given, made), *((variable(before, *name), variable(after, *name)) for name in names)]
+        comparison = self.comparison(watch, before, after)
+        return not any(True for left, right in rows for _ in comparison.variables(left, right, ""))
+
+    def _reads(self, module: str, name: str, state: State, site: Site | None = None) -> None:
+        # What is run for what it sets is run once more, for what it reads.
+        if not self._may_set and (module, name) not in self._made_up:
+            super()._reads(module, name, state, site)
+
+    def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
+        if not self._recomputes:
+            super()._stores_into(address, site, state, lossy)
+            return
+        match address:
+            case (("module", str()) as home, str(name)) if self._may_set and not lossy:
+                self._was_set.add((home, name))
+            case _:
+                super()._stores_into(address, site, state, lossy)
 
     def _call_cached(self, ref: Ref, closure: Closure, given: Given) -> Results:
         memory = closure.cache
@@ -101,9 +163,14 @@ class Recomputing(Texts):
         )
 
     def _runs_again(
-        self, ref: Ref, function: Closure, given: tuple[list[Value], dict[str, Value]], fresh: State
+        self,
+        ref: Ref,
+        function: Closure,
+        given: tuple[list[Value], dict[str, Value]],
+        fresh: State,
+        may_set: bool = False,
     ) -> Results:
-        """What a function gives, if it does nothing else."""
+        """What a function gives, if it does nothing else, but set variables of modules where it may."""
         frame = Frame(Ref(("module", function.module)), function.module, tries=1)
         results: Results = []
 
@@ -112,8 +179,15 @@ class Recomputing(Texts):
             results.extend(self.call_closure(ref, function, Given(*given, state, frame, site)))
 
         self._recomputes, self._has_done_more = True, False
+        self._may_set, self._was_set = may_set, set()
+        asked, doubts = dict(self._asked), [dict(watch.doubts) for watch in self._watches]
         self._some_day(fresh, run)
-        self._recomputes = False
+        if may_set or self._has_done_more:
+            # It is run where the program calls it as well, or does not count.
+            self._asked = asked
+            for watch, before in zip(self._watches, doubts, strict=True):
+                watch.doubts = before
+        self._recomputes = self._may_set = False
         return [] if self._has_done_more or frame.raises else results
 
     def comparison(self, watch: Watch, parent: State, state: State) -> Comparison:
@@ -175,10 +249,14 @@ def recomputed(watch: Watch) -> set[Hashable]:
 def _memories_of(closure: Closure, state: State) -> Iterator[Ref]:
     """Where another process keeps what a function remembers."""
     for found in state.objects():
-        if not isinstance(found, Closure) or found.cache is None:
-            continue
-        if (found.module, found.function.ordinal) == (closure.module, closure.function.ordinal):
+        if isinstance(found, Closure) and found.cache is not None and _is_same(found, closure):
             yield found.cache
+
+
+def _is_same(found: Object, closure: Closure) -> bool:
+    """Whether something is this function in another process."""
+    place = (closure.module, closure.function.ordinal)
+    return isinstance(found, Closure) and (found.module, found.function.ordinal) == place
 
 
 def _arguments(key: Hashable) -> tuple[list[Value], dict[str, Value]] | None:
