@@ -777,8 +777,8 @@ IN_THE_PROGRAM = {
         "Cfg.pick",
     ),
     "a cache that is filled": (
-        "import functools\n\n\n@functools.lru_cache\ndef table(n):\n    return n\n\n",
-        "table(1)",
+        "import functools\n\n\n@functools.lru_cache\ndef table(n):\n    return [n]\n\n",
+        "table(1).append(2)",
         "table(1)",
         "table",
     ),

@@ -14,6 +14,11 @@ DICTS = frozenset({"builtins.dict", "collections.UserDict"})
 LISTS = frozenset({"builtins.list", "collections.UserList"})
 _WRAPPERS = frozenset({"collections.UserDict", "collections.UserList"})
 _DATA = "data"
+# Methods of a wrapper that ask its class for items, or have it put them, by this method.
+WRITTEN_BY = {
+    "update": "__setitem__", "setdefault": "__setitem__", "get": "__getitem__", "items": "__getitem__",
+    "values": "__getitem__",
+}  # fmt: skip
 # Under this name an instance keeps the library's object that it is as well.
 SELF = "<self>"
 # What a class gets from these; what it is asked for by another name is its own affair.

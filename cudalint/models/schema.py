@@ -40,7 +40,7 @@ TRAITS = frozenset(
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
         "sets-mode", "sets-place", "sets-type", "sets-gradients", "sets-weights", "sets-moment", "sets-numbers",
         "seeded-by",
-        "moves-on",
+        "moves-on", "makes-class",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -173,8 +173,9 @@ DOES = frozenset(
         "decorator", "default-device", "default.enter", "default.exit",
         "default-cpu.enter", "default-cpu.exit", "default-cpu.set", "defaultdict", "delayed", "delayed.task",
         "lazy.compute", "lazy.task",
-        "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dispatch",
-        "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate", "environ.contains",
+        "device", "device.enter", "device.exit", "device.object", "dict", "dict.init", "dict.method", "dict.wrap",
+        "dispatch", "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate",
+        "environ.contains",
         "copied-environ", "environ.delete", "environ.get", "environ.preset", "environ.set", "environ.settings",
         "environ.update", "environ.worker", "environments", "environments.of",
         "environments.copies", "dataset.mapped", "dataset.moved", "dataset.fetched", "loader.eager",

@@ -204,6 +204,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "context-variable.set": context_variables.set_,
     "context-variable.reset": context_variables.reset,
     "dict.init": containers.dict_init,
+    "dict.wrap": containers.wrapper_init,
     "list.init": containers.list_init,
     "slice": containers.slice_,
     "dict.method": containers.dict_method,
@@ -597,6 +598,8 @@ EFFECTS: dict[str, LibraryEffect] = {
 
 # The effects that neither look at the process nor change it, by the module that holds them; and exceptions.
 _NEUTRAL = (*tuple(f"{home.__name__}." for home in (stdlib, command_line)), plain.__name__)
+# What these do goes by the methods of the instance that they are called on.
+_FOR_HEIRS = "collections.abc."
 _OF_PROCESSES = frozenset({environment.__name__})
 
 
@@ -618,7 +621,7 @@ class LibraryEffects:
         known = computed.computed(machine, call)
         if known is not None:
             return known
-        if not call.path.endswith(".__init__"):
+        if not call.path.endswith(".__init__") and not call.path.startswith(_FOR_HEIRS):
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
         results = [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]

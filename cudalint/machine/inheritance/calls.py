@@ -117,6 +117,7 @@ class Calls(Iteration):
         elif is_in_force(effect, given.kwargs, given.is_open):
             self._leaves(effect, path, site, state)
         self._reflects(path, site, state)
+        self._makes_class(path, given.args, given.kwargs, site, state)
         if path not in WITHOUT_ORDER or "key" in given.kwargs:
             self._is_given_sets(path, receiver, (*given.args, *given.kwargs.values()), site, state)
         self._hands(given.args, given.kwargs, state, given.frame, site)
@@ -281,9 +282,7 @@ class Calls(Iteration):
             called.extend(call.args[1:])
         self._hands([*called, *(call.args if call.flag("calls") else ())], {}, state, call.frame, site)
         self._lends(call, does)
-        if path == "builtins.type" and len(call.args) > 1:
-            # A class that is made by a call: its bases and its metaclass are told of it.
-            self._calls_unknown("type", site, state)
+        self._makes_class(path, call.args, call.kwargs, site, state)
         if path == "builtins.iter" and len(call.args) > 1:
             self._hands(call.args[:1], {}, state, call.frame, site)
         self._takes_of_objects(call, path)
@@ -323,6 +322,12 @@ class Calls(Iteration):
             for after, value in results:
                 as_set(value, after)
         return results
+
+    def _makes_class(self, path: str, args: list[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:
+        """A call that makes a class: its bases and its metaclass are told of it."""
+        made = self.library.traits.of(path, "makes-class")
+        if made is not None and ("bases" in kwargs or (made.place is not None and len(args) > made.place)):
+            self._calls_unknown(shown(path.removesuffix(".__call__")), site, state)
 
     def _lends(self, call: Call, does: str) -> None:
         """What a function of a library is given it may call, or keep and call in this worker."""
@@ -419,6 +424,8 @@ class Calls(Iteration):
         """``type.__call__``: a new instance, and its ``__init__``; what Python calls of it by itself may run."""
         frame, site, state = given.frame, given.site, given.state
         base = self.library_base(ref, state)
+        if base is not None:
+            self._makes_class(f"{base}.__call__", given.args, given.kwargs, site, state)
         if base is not None and self._class_attribute(ref, "__init__", state) is None:
             effect = self._effect_of(f"{base}.__init__", None)
             self._calls_by_name(f"{base}.__init__", state)

@@ -75,6 +75,8 @@ class Watch:
     asked: set[str] = field(default_factory=set)
     # Whether it draws random numbers that it did not begin anew, those of a GPU as well.
     draws: bool = False
+    # Where functions of its parent keep what they remember, and whether this process came to the same.
+    remembers: dict[Hashable, bool] = field(default_factory=dict)
 
 
 class Ledger(Machine):

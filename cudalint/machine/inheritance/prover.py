@@ -11,8 +11,8 @@ from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject,
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
+from cudalint.machine.inheritance.recomputing import Recomputing, recomputed
 from cudalint.machine.inheritance.sameness import Comparison, is_counted
-from cudalint.machine.inheritance.texts import Texts
 from cudalint.machine.interpreter import Beginning, Machine, Setting
 from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reachable, reached, visited
 from cudalint.machine.launch.pickling import unproven
@@ -31,7 +31,7 @@ _MAY_DRAW = ("~indifferent",)
 _TELLS_WHERE = frozenset({"is_shared", "data_ptr", "untyped_storage", "storage"})
 
 
-class Prover(Texts):
+class Prover(Recomputing):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -288,21 +288,24 @@ class Prover(Texts):
                 continue
             shown = name if module == self.main else f"{module}.{name}"
             for state in watch.loaded.get(module) or watch.snapshots:
-                comparison = compared.setdefault(id(state), self._comparison(watch, parent, state))
+                comparison = compared.setdefault(id(state), self.comparison(watch, parent, state))
                 yield from self._compared(watch, comparison, scope, module, name, Doubt(Why.DIFFERS, shown, site))
             value = scope.variables.get(name, ())
             if any(isinstance(a, Ref) and a.address in given for a in _held(value, parent)):
                 yield Doubt(Why.SHARES, shown, site)
 
-    def _comparison(self, watch: Watch, parent: State, state: State) -> Comparison:
+    def comparison(self, watch: Watch, parent: State, state: State) -> Comparison:
+        """A comparison of a parent with the fresh process that is watched."""
+
         def unsteady(address: Hashable) -> bool:
-            return address in self._iterators or not self._unsteady.get(address, set()) <= watch.booted
+            changed = not self._unsteady.get(address, set()) <= watch.booted
+            return changed or address in self._iterators or self.remembers(address)
 
         def is_value(kind: str) -> bool:
             effect = self.library.process_effect(kind)
             return kind == "argparse.Namespace" or (effect is not None and effect.gives == "value")
 
-        return Comparison(parent, state, unsteady, is_value, self._names_loggers)
+        return Comparison(parent, state, unsteady, is_value, recomputed(watch), self._names_loggers)
 
     def _compared(
         self, watch: Watch, comparison: Comparison, scope: Scope, module: str, name: str, doubt: Doubt

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator
 
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Class, Scope
@@ -10,7 +11,7 @@ from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.ledger import Ledger, Watch
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value
+from cudalint.machine.values import JOINED, Ref, Value
 
 # Attributes by which a function shows what it is made of, and what it sees around itself.
 _OF_FUNCTIONS = frozenset({"__globals__", "__closure__", "__code__"})
@@ -35,10 +36,25 @@ class Reads(Ledger):
         for watch in self._reading(state):
             if (self._importing and module in self._where[-1:]) or (module, name) in watch.reads:
                 continue
+            if self._sets_anew(watch, module, name, state):
+                continue
             watch.reads[module, name] = site or watch.launch.anchor
             scope = state.get(Ref(("module", module)))
             if isinstance(scope, Scope):
                 self.finds(scope.variables.get(name, ()), state, watch.reads[module, name])
+
+    def _sets_anew(self, watch: Watch, module: str, name: str, state: State) -> bool:
+        """Whether a worker has set a variable on this path, so that it does not matter what that held."""
+        here = variable(state, module, name)
+        if not here or JOINED in here or self._is_changed((("module", module), name)):
+            return False
+        begun = watch.loaded.get(module) or watch.snapshots
+        held = [atom for fresh in begun for atom in variable(fresh, module, name)]
+        return bool(held) and set(held).isdisjoint(here)
+
+    @abstractmethod
+    def _is_changed(self, address: Hashable) -> bool:
+        """Whether something was changed at a time that the code does not show, by whatever process."""
 
     def finds(self, value: Value, state: State, site: Site) -> None:
         """A worker finds objects that it did not make."""
@@ -87,3 +103,9 @@ class Reads(Ledger):
         if (name == "__dict__" and isinstance(state.get(ref), Scope | Class)) or name in _OF_FUNCTIONS:
             self._is_unshown(name, site, state)
         return super()._object_attribute(ref, name, state, frame, site)
+
+
+def variable(state: State, module: str, name: str) -> Value:
+    """What a variable of a module holds; nothing where there is none."""
+    scope = state.get(Ref(("module", module)))
+    return scope.variables.get(name, ()) if isinstance(scope, Scope) else ()

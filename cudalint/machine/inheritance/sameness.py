@@ -6,7 +6,7 @@ may be one thing or another is not seen to be the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from cudalint.machine.heap import (
@@ -78,12 +78,14 @@ class Comparison:
     ``names_loggers`` says whether messages show the names of their loggers.
     ``unsteady`` says of an address of the left side whether it was changed in a way that its content does not show.
     ``is_value`` says of a library's type whether its objects hold nothing beside the fields that are seen.
+    ``recomputed`` is where functions of the left side keep what they remember that the right side comes to as well.
     """
 
     left: State
     right: State
     unsteady: Callable[[Hashable], bool]
     is_value: Callable[[str], bool]
+    recomputed: Collection[Hashable] = ()
     names_loggers: bool = True
     _seen: set[tuple[Hashable, Hashable]] = field(default_factory=set)
 
@@ -132,6 +134,8 @@ class Comparison:
         if (one.address, two.address) in self._seen:
             return
         self._seen.add((one.address, two.address))
+        if one.address in self.recomputed:
+            return
         if self.unsteady(one.address):
             yield Difference(path, hidden=False)
             return

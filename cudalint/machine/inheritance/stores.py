@@ -59,6 +59,10 @@ class Stores(ProcessEffects):
             if self._outside.at(address) is not None or self._outside.at(owner) is not None:
                 self._note(Why.STORES, "", site, state)
 
+    def _is_changed(self, address: Hashable) -> bool:
+        """Whether something was changed at a time that the code does not show, by whatever process."""
+        return bool(self._unsteady.get(address))
+
     def _keeps(self, value: Value, site: Site, state: State) -> None:
         """Something holds a value on, beside the function that has it: perhaps until its process ends."""
         for atom in self._holds(value, state) if self._ending else ():

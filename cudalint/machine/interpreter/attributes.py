@@ -358,6 +358,15 @@ class Attributes(Core):
             return (Bound(atom, cls),)
         return value
 
+    def _mixin(self, instance: Instance, name: str, state: State) -> str | None:
+        """The method of a wrapper's abstract class, where that goes by a method which the program wrote."""
+        written = mappings.WRITTEN_BY.get(name)
+        if written is None or not mappings.is_wrapper(self.mro(instance.cls, state)):
+            return None
+        path = f"collections.abc.MutableMapping.{name}"
+        is_own = self.user_method(instance, written, state) is not None
+        return path if is_own and self.library.function(path) is not None else None
+
     def _instance_attribute(
         self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
     ) -> Results:
@@ -387,7 +396,8 @@ class Attributes(Core):
         content = mappings.content_of(ref, state)
         method = None if content is None else mappings.method(content, name, state)
         if content is not None and method is not None:
-            return [(state, (Bound(Lib(method), content),))]
+            mixin = self._mixin(instance, name, state)
+            return [(state, (Bound(Lib(method), content) if mixin is None else Bound(Lib(mixin), ref),))]
         for entry in self.mro(instance.cls, state):
             if isinstance(entry, str) and (content is None or entry not in mappings.DICTS | mappings.LISTS):
                 path = f"{entry}.{name}"

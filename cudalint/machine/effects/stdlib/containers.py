@@ -256,6 +256,14 @@ def dict_init(machine: Machine, call: Call) -> Results:
     return results
 
 
+def wrapper_init(machine: Machine, call: Call) -> Results:
+    """``super().__init__(...)`` of a class below UserDict: each item is put there as its class says."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(found, Instance) and machine.user_method(found, "__setitem__", call.state) is not None:
+        return mixins.update(machine, call)
+    return dict_init(machine, call)
+
+
 def list_init(machine: Machine, call: Call) -> Results:
     """``super().__init__(items)`` of a class below list: its instance holds these items."""
     results: Results = []
