@@ -13,6 +13,7 @@ PROGRAMS = {
     Doubt.MISSING: ("imports.txt", "a function of another package that stands in for it"),
     Doubt.DEFINED: ("false_alarms.txt", "what a package that is not seen may bind by a star"),
     Doubt.USES: ("given.txt", "unknown classes that are given a GPU"),
+    Doubt.STARTS: ("unfamiliar.txt", "a function that nobody models and that may fork"),
     Doubt.WRITTEN: (
         "choices.txt",
         "a forked worker asks for an array that the program made before where it was not there",
@@ -35,6 +36,7 @@ def test_a_finding_says_why_it_is_not_certain(doubt: Doubt) -> None:
     ("doubt", "condition"),
     [
         (Doubt.USES, "if `Detector()` uses the GPU that it is given and `Embedder()` uses the GPU that it is given"),
+        (Doubt.STARTS, "if `go()` runs what it is given in forked processes"),
         (Doubt.TYPE, "if `total()` is given a Tensor"),
         (Doubt.BUILT, "if `dlib` was built with CUDA"),
     ],

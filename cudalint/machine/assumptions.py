@@ -184,6 +184,9 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
         case (questions.USES, str(path)):
             does = "uses" if answer else "does not use"
             return Assumption(f"`{path.rpartition('.')[2]}()`", f"{does} the GPU that it is given")
+        case (questions.STARTS, str(path)):
+            does = "runs" if answer else "does not run"
+            return Assumption(f"`{path.rpartition('.')[2]}()`", f"{does} what it is given in forked processes")
         case (questions.TAKES, str(function), str(kind), _):
             return Assumption(f"`{function}()`", _negated(f"is given a {kind}", answer))
         case (questions.BUILT, str(package)):

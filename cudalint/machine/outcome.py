@@ -73,6 +73,7 @@ class Doubt(Enum):
     MISSING = "that depends on a package that may be installed"
     DEFINED = "that depends on a package that may define it otherwise"
     USES = "what a package that is not known does with its device cannot be seen here"
+    STARTS = "whether a package that is not known runs it in forked processes cannot be seen here"
     WRITTEN = "whether a file is there that the program writes cannot be seen here"
     TYPE = "of which type it is cannot be seen here"
     BUILT = "whether a package was built for GPUs cannot be seen here"

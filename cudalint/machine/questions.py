@@ -46,6 +46,8 @@ OFTEN_SET = frozenset({"WORLD_SIZE", VISIBLE, "MASTER_ADDR", "MASTER_PORT"})
 DEFINES = "defines"
 # Whether a class that no model describes uses the GPU that it is given when it is made.
 USES = "uses GPU"
+# Whether a function that no model describes runs what it is given in forked processes.
+STARTS = "starts processes"
 # Whether something unknown is of the type of which a function takes it.
 TAKES = "takes"
 # Whether a package was built so that it uses GPUs.
@@ -93,7 +95,7 @@ _REFUSED = {">": "<=", ">=": "<"}
 def makes_uncertain(fact: Fact) -> bool:
     """Whether a path goes on as if something were so that the code does not show: what follows is uncertain."""
     match fact:
-        case ((kind, *_), True) if kind in (USES, BUILT):
+        case ((kind, *_), True) if kind in (USES, BUILT, STARTS):
             return True
         case ((kind, *_), False) if kind == INSTALLED:
             return True

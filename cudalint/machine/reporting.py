@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudalint.machine import caches, messages
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, TAKES, USES, Fact, choices, settled
+from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, STARTS, TAKES, USES, Fact, choices, settled
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
@@ -73,7 +73,7 @@ def _supposes(fact: Fact) -> bool:
     With a caller that is not seen either, that is a guess upon a guess.
     """
     question, holds = fact
-    return holds and isinstance(question, tuple) and question[0] in ("isinstance", TAKES, USES)
+    return holds and isinstance(question, tuple) and question[0] in ("isinstance", TAKES, USES, STARTS)
 
 
 def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:
@@ -83,6 +83,8 @@ def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | 
         return Doubt.DEFINED
     if any(isinstance(question, tuple) and question[0] == USES and answer for question, answer in facts):
         return Doubt.USES
+    if any(isinstance(question, tuple) and question[0] == STARTS and answer for question, answer in facts):
+        return Doubt.STARTS
     if any(isinstance(question, tuple) and question[0] == TAKES and answer for question, answer in facts):
         return Doubt.TYPE
     if any(isinstance(question, tuple) and question[0] == BUILT and answer for question, answer in facts):

@@ -116,7 +116,7 @@ _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
         "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "devices",
-        "switches", "numbers", "currents",
+        "switches", "numbers", "currents", "processes", "parallel",
     }
 )  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
@@ -220,7 +220,8 @@ DOES = frozenset(
         "answer.streamed",
         "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
         "remote", "remote.decorator", "remote.given", "remote.gpus", "remote.options", "remote.run", "remote.start",
-        "isolated", "isolated.decorator", "isolated.call", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
+        "isolated", "isolated.decorator", "isolated.call",
+        "isolated.now", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.function", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
         "called-later", "schedule", "schedule.run", "selector.register", "selector.select", "warned",

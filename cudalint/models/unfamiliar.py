@@ -65,6 +65,16 @@ class Unfamiliar:
         """Parameters that tell which GPU is used."""
         return self._ends.get("numbers", ())
 
+    @property
+    def processes(self) -> tuple[str, ...]:
+        """Parameters that tell how many processes are to be started."""
+        return self._ends.get("processes", ())
+
+    @property
+    def parallel(self) -> tuple[str, ...]:
+        """Parameters that tell whether processes are to be started."""
+        return self._ends.get("parallel", ())
+
     def learn(self, table: Mapping[str, object]) -> None:
         """Take over what a file says."""
         for kind, words in table.items():

@@ -61,7 +61,7 @@ class Lexicon:
     @staticmethod
     def of(vocabulary: Vocabulary) -> Lexicon:
         """The words of the models, and those of this module."""
-        known = vocabulary.words().union(_CUDA, _DEVICES, _SERVES, _FORKED, _ANSWERS, _ROUTES, _ACTS, _SETTLES)
+        known = vocabulary.words().union(_CUDA, _DEVICES, _SERVES, {_MARK}, _FORKED, _ANSWERS, _ROUTES, _ACTS, _SETTLES)
         return Lexicon(vocabulary, known)
 
 
@@ -136,8 +136,9 @@ _CONFIGURES = frozenset({b"wsgi_app", b"preload_app", b"on_starting", b"when_rea
 # What a server that is started from outside may import before it forks, what answers requests, and what gathers
 # handlers for an application that another file makes.
 _SERVES = _CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow", b"arq", b"promptflow"}
-# A mark of tests that a process is forked for.
-_FORKED = frozenset({b"mark", b"forked"})
+# Marks of tests that a process is forked for.
+_MARK = b"mark"
+_FORKED = frozenset({b"forked", b"isolate"})
 _ANSWERS = frozenset(
     {
         b"FastAPI", b"APIRouter", b"Flask", b"Blueprint", b"Starlette", b"Quart", b"Sanic", b"aiohttp", b"django",
@@ -157,7 +158,7 @@ def names_modules(data: bytes) -> bool:
 
 def may_serve(text: Text) -> bool:
     """Whether a server that is started from outside may import the file before it forks."""
-    return not _SERVES.isdisjoint(text.words) or text.words >= _FORKED
+    return not _SERVES.isdisjoint(text.words) or (_MARK in text.words and not _FORKED.isdisjoint(text.words))
 
 
 def may_answer(text: Text) -> bool:

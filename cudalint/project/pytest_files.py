@@ -1,4 +1,4 @@
-"""What pytest collects, and whether a project has it run each test in a forked process (pytest-forked)."""
+"""What pytest collects, and whether a project has it fork for each test (pytest-forked, pytest-isolate)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cf
 _MOST_BYTES = 200_000
 # The options in one row, in rows that are indented below it, or as a list.
 _OPTIONS = re.compile(r"^[ \t]*addopts[ \t]*=[ \t]*(\[[^\]]*\]|.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
-_FORKED = re.compile(r"--(?:forked|boxed)\b")
+_FORKED = re.compile(r"--(?:forked|boxed|isolate)(?![\w-])")
 
 
 def is_test_module(path: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import exceptions, file_questions, gpu_memory, listings, paths, questions
+from cudalint.machine.effects.concurrency import supposed
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
@@ -161,8 +162,9 @@ def unmodelled(machine: Machine, call: Call) -> Results:
     result = result or unknown("call", *made, *_follows_from(machine, call))
     return [
         (after, result)
-        for ready in guesses.after_making(machine, call)
-        for after in guesses.after_computing(machine, replace(call, state=ready))
+        for made_here in guesses.after_making(machine, call)
+        for ready in guesses.after_computing(machine, replace(call, state=made_here))
+        for after in supposed.after_starting(machine, replace(call, state=ready))
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -11,7 +12,7 @@ from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.mappings import SELF
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Ref, Value, only, strings
+from cudalint.machine.values import NONE, Atom, Bound, Ref, Value, const, only, strings
 
 _LIBRARIES = frozenset({"multiprocess", "billiard"})
 
@@ -63,6 +64,14 @@ def context_of(call: Call) -> Value | None:
     if obj is not None and "<method>" in obj.fields and isinstance(call.receiver, Ref):
         return (call.receiver,)
     return next((given for name in CONTEXTS if (given := call.get(name))), None)
+
+
+def method_of(call: Call) -> Value | None:
+    """The start method that a library's workers have: what its parameter ``key`` says, else what its model does."""
+    told = choices.argument(call, call.text("key")) if call.text("key") else None
+    if told is not None and told != NONE:
+        return told
+    return const(call.text("method")) if call.text("method") else None
 
 
 @dataclass(frozen=True, slots=True)

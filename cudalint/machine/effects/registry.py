@@ -455,6 +455,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "isolated": isolated.isolating,
     "isolated.decorator": isolated.decorated,
     "isolated.call": isolated.isolated,
+    "isolated.now": isolated.now,
     "spawn.elastic": spawn.elastic,
     "spawn.agent": spawn.agent,
     "dataset.from-generator": fork_launchers.from_generator,

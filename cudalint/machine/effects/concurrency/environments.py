@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.concurrency.pools import handed_to_pool
 from cudalint.machine.effects.gpu import choices
-from cudalint.machine.effects.receivers import context_of, library_of
+from cudalint.machine.effects.gpu.queries import gpu_call
+from cudalint.machine.effects.receivers import context_of, library_of, method_of
 from cudalint.machine.effects.servers import web
 from cudalint.machine.effects.servers.components import methods_called
 from cudalint.machine.frame import Call, Raised, Results
@@ -124,6 +126,8 @@ def components(machine: Machine, call: Call) -> Results:
     given = [choices.argument(call, call.text("function")) or ()] if call.text("function") else call.args
     given = [item for value in given for item in _parts(machine, state, value)]
     count = choices.argument(call, call.text("workers")) if call.text("workers") else None
+    if count is not None and _is_pool(count, state):
+        return handed_to_pool(machine, replace(call, spec={**call.spec, "key": call.text("workers")}))
     if call.text("kind") == "several" and not count_of(count, default_many=False):
         return _run_here(machine, call, given)
     if _is_refused(machine, call):
@@ -137,6 +141,12 @@ def components(machine: Machine, call: Call) -> Results:
     if call.receiver is not None:
         return [(state, (call.receiver,))]
     return [(state, (state.new(("components", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def _is_pool(value: Value, state: State) -> bool:
+    """Whether it is a pool, or another object with workers, and not their number."""
+    atom = only(value)
+    return isinstance(state.get(atom) if isinstance(atom, Ref) else None, LibraryObject | Instance)
 
 
 def _parts(machine: Machine, state: State, value: Value) -> list[Value]:
@@ -215,7 +225,7 @@ def _called(machine: Machine, call: Call, state: State, value: Value, name: str,
     args = [unknown("item", call.site, number) for number in range(len(closure.function.params) - 1)]
     if first == NONE or not args:
         done = machine.call_value((Bound(method, atom),), args, {}, state, call.frame, call.site)
-        return [after for after, _ in done]
+        return [s for after, made in done for s in machine.exhausted([made], after, call.frame)]
     # What is handed its device makes ready what all that follows uses.
     launch = state.process.launch
     if launch is not None:
@@ -245,10 +255,11 @@ def starts_workers(machine: Machine, call: Call) -> Results:
 
     What its model says of other arguments by ``when`` starts one, or with ``kind = "only-when"`` has to hold;
     ``kind = "named"``: they only run what has a name; ``kind = "always"``: there are some unless none is asked for, or
-    ``when`` and ``idle`` say so.
+    ``when`` and ``idle`` say so; ``kind = "listed"``: one for each of a list of several. By ``gpu`` this process, too,
+    computes.
     """
     state = call.state
-    count = _asked_for(call)
+    count = _listed(machine, call) if call.text("kind") == "listed" else _asked_for(call)
     several = count_of(count, default_many=False)
     target = _target(call) if call.text("kind") == "named" else ""
     named = target is not None
@@ -265,7 +276,7 @@ def starts_workers(machine: Machine, call: Call) -> Results:
     if target and not starts:
         _serve_named(machine, call, target)
     if not named or not starts:
-        return [(state, unknown("served", call.site))]
+        return _served(machine, call)
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     work = (task(_IMPORT, [const(target.partition(":")[0])]),) if target else ()
@@ -273,7 +284,24 @@ def starts_workers(machine: Machine, call: Call) -> Results:
         work = (*work, task((Lib(call.text("runs")),), []))
     if not _starts(machine, call, work, (), number_of(count) if several else 1):
         return []
-    return [(state, unknown("served", call.site))]
+    return _served(machine, call)
+
+
+def _served(machine: Machine, call: Call) -> Results:
+    """What goes on in this process beside the workers."""
+    if call.text("gpu"):
+        return gpu_call(machine, call)
+    return [(call.state, unknown("served", call.site))]
+
+
+def _listed(machine: Machine, call: Call) -> Value:
+    """How many things a list names; one where it is none, ``device_id=0`` or ``device_id=[0, 1]``."""
+    given = call.get(call.text("workers")) or NONE
+    atom = only(given)
+    if not isinstance(call.state.get(atom) if isinstance(atom, Ref) else None, Sequence):
+        return const(1)
+    items = machine.exact_items(given, call.state)
+    return const(len(items)) if items is not None else unknown("listed", call.site)
 
 
 def _target(call: Call) -> str | None:
@@ -366,8 +394,8 @@ def _starts(
     state = call.state
     context = context_of(call)
     if context is None or context == NONE:
-        method = _told(call, "method-env") or call.text("method")
-        context = const(method) if method else NONE
+        method = _told(call, "method-env")
+        context = const(method) if method else (method_of(call) or NONE)
     library = library_of(call)
     if context == NONE:
         launching.fix_default(machine, state, library, call.site, call.label)

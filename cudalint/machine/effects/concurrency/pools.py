@@ -223,15 +223,19 @@ def _uncounted(tasks: Value, state: State) -> Value:
 
 
 def handed_to_pool(machine: Machine, call: Call) -> Results:
-    """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps functions over a pool that it is given."""
+    """``EnsembleSampler(n, m, f, pool=pool)``: a library that maps functions over a pool that it is given.
+
+    ``kind = "once"``: it hands each to it as a task of its own, ``scheduler.add_job(f)``.
+    """
     function = _part_of_argument(machine, call, call.text("function")) or ()
     given = _part_of_argument(machine, call, call.text("key")) or NONE
     if given == NONE:
         return [(call.state, unknown("mapped", call.site))]
     states = [call.state]
+    hand = handed_once if call.text("kind") == "once" else mapped_over
     # What is a coroutine runs in the loop of this process.
     for one in (f for f in machine.elements(function, call.state) or [function] if not _is_async(f, call.state)):
-        states = [after for state in states for after in _mapped_over(machine, call, state, given, one)]
+        states = [after for state in states for after in hand(machine, call, state, given, one)]
     return [(state, unknown("mapped", call.site)) for state in states]
 
 
@@ -255,7 +259,8 @@ def _is_async(function: Value, state: State) -> bool:
     return isinstance(found, Closure) and found.function.is_async
 
 
-def _mapped_over(machine: Machine, call: Call, state: State, pool: Value, function: Value) -> list[State]:
+def mapped_over(machine: Machine, call: Call, state: State, pool: Value, function: Value) -> list[State]:
+    """The states after a library mapped a function over a pool that it was given."""
     mapped: Results = []
     is_method = any(isinstance(atom, Bound | Partial) for atom in pool)
     methods = [(state, pool)] if is_method else machine.attribute(pool, "map", state, call.frame, call.site)
@@ -264,6 +269,15 @@ def _mapped_over(machine: Machine, call: Call, state: State, pool: Value, functi
         listed: Value = (current.new(("items", call.site), items),)
         mapped.extend(machine.call_value(method, [function, listed], {}, current, call.frame, call.site))
     return [after for after, _ in mapped]
+
+
+def handed_once(machine: Machine, call: Call, state: State, pool: Value, function: Value) -> list[State]:
+    """The states after a library gave a pool a function as a task."""
+    done: Results = []
+    for current, method in machine.attribute(pool, "submit", state, call.frame, call.site):
+        args = arguments(machine, current, call.get("args"))
+        done.extend(machine.call_value(method, [function, *args], {}, current, call.frame, call.site))
+    return [after for after, _ in done]
 
 
 def pool_apply(machine: Machine, call: Call) -> Results:
@@ -543,8 +557,13 @@ def _told_apart(made: Value, state: State) -> None:
 
 
 def executor(machine: Machine, call: Call) -> Results:
-    """``ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)``: starts nothing yet."""
+    """``ProcessPoolExecutor(max_workers, mp_context, initializer, initargs)``: starts nothing yet.
+
+    What a library hands on to it as one dict, ``pool_kwargs={"mp_context": context}``, its model names by ``kwargs``.
+    """
     state = call.state
+    if call.text("kwargs"):
+        call = replace(call, kwargs={**call.kwargs, **named_arguments(state, call.get(call.text("kwargs")))})
     library = library_of(call)
     context = context_of(call)
     if context is None or context == NONE:

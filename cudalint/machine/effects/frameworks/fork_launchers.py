@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.gpu import arrays, choices
+from cudalint.machine.effects.receivers import method_of
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Sequence
 from cudalint.machine.interpreter import Machine
@@ -42,8 +43,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     args, named = (
         _rows(machine, call, EACH) if call.text("kind") == "map" else (arguments(machine, state, call.get("args")), {})
     )
-    method = call.text("method")
-    ways = launching.ways(machine, state, library, const(method) if method else None)
+    ways = launching.ways(machine, state, library, method_of(call))
     forks = all(way.method == "fork" for way in ways)
     certain_count = workers_ is None or isinstance(only(workers_), Const)
     start = Start(

@@ -257,6 +257,8 @@ def _computes_with_array(machine: Machine, call: Call) -> bool:
 def device(machine: Machine, call: Call) -> Results:
     """``torch.device("cuda", 1)``, also ``torch.device(type="cuda", index=1)``."""
     value = call.get("device") or call.kwargs.get("type") or (call.args[0] if call.args else ())
+    if not value and call.flag("default-gpu"):
+        return [(call.state, (Dev("cuda"),))]
     index = call.get("index")
     found: list[Atom] = []
     for one in operators.device_of(value):

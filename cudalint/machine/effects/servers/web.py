@@ -157,6 +157,8 @@ def run(machine: Machine, call: Call) -> Results:
     if count_of(call.kwargs.get("processes"), default_many=False):
         # werkzeug forks for each request.
         _serve_forked(machine, call, app)
+    elif _forks_all(call):
+        _serve_in_forks(machine, call, app)
     else:
         serve(machine, call, app)
     return [(call.state, NONE)]
@@ -173,6 +175,23 @@ def _serve_forked(machine: Machine, call: Call, app: Value) -> None:
     for ready in started(machine, call.state.clone(), call.frame, app):
         for _, handler in list(registered(ready, "handler")):
             fork_workers(machine, ready.clone(), serving, (task(handler, []),))
+
+
+def _forks_all(call: Call) -> bool:
+    """Whether an application was told to fork what answers its requests."""
+    alone = constant(call.kwargs.get("single_process", NONE)) is True
+    told = call.state.process.method(call.text("library")).names if call.text("library") else None
+    return told == ("fork",) and not alone
+
+
+def _serve_in_forks(machine: Machine, call: Call, app: Value) -> None:
+    """Workers that are forked begin with what comes before they serve, and then answer requests."""
+    serving = Serving(call.label, call.site, call.frame, True)
+    for forking in _after_hooks(machine, call.state.clone(), call.frame, "main-start", app):
+        hooks = [task(hook, _taken(hook, forking, app)) for _, hook in registered(forking, "startup")]
+        for _, handler in list(registered(forking, "handler")):
+            for ready, given in _given(machine, forking.clone(), call.frame, _closure(handler, forking), app):
+                fork_workers(machine, ready, serving, (*hooks, task(handler, [], given)))
 
 
 def serve(machine: Machine, call: Call, app: Value) -> None:
@@ -275,16 +294,28 @@ def started(machine: Machine, state: State, frame: Frame, app: Value) -> list[St
     """The states after an application ran what it runs when it starts."""
     states = [state]
     for kind in _BEGINNINGS:
-        for site, hook in list(registered(state, kind)):
-            states = [s for c in states for s in _begun(machine, c, frame, site, hook, kind, app)]
+        states = [after for current in states for after in _after_hooks(machine, current, frame, kind, app)]
     return states
 
 
-def _begun(machine: Machine, state: State, frame: Frame, site: Site, hook: Value, kind: str, app: Value) -> list[State]:
+def _after_hooks(machine: Machine, state: State, frame: Frame, kind: str, app: Value) -> list[State]:
+    """The states after what is kept under a name was run."""
+    states = [state]
+    for site, hook in list(registered(state, kind)):
+        states = [s for c in states for s in _begun(machine, c, frame, site, hook, kind, app)]
+    return states
+
+
+def _taken(hook: Value, state: State, app: Value) -> list[Value]:
+    """What a hook is called with: the application, if it takes anything."""
     closure = state.get(atom) if isinstance(atom := only(hook), Ref) else None
-    takes = kind == "lifespan" or (isinstance(closure, Closure) and bool(closure.function.params))
-    begun = machine.call_value(hook, [app] if takes else [], {}, state, frame, site)
-    if kind == "startup":
+    return [app] if isinstance(closure, Closure) and closure.function.params else []
+
+
+def _begun(machine: Machine, state: State, frame: Frame, site: Site, hook: Value, kind: str, app: Value) -> list[State]:
+    given = [app] if kind == "lifespan" else _taken(hook, state, app)
+    begun = machine.call_value(hook, given, {}, state, frame, site)
+    if kind != "lifespan":
         return [after for after, _ in begun]
     return [ready for after, manager in begun for ready in _alive(machine, after, frame, site, manager)]
 
