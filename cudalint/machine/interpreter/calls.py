@@ -325,9 +325,11 @@ class Calls(Core):
         call.receiver = receiver
         return self.library_call(call)
 
-    def _instance_of(self, path: str, given: Given) -> Ref | None:
-        """The object on which a method is called by its class: ``Process.start(p)``."""
+    def _instance_of(self, path: str, given: Given) -> Ref | Tensor | None:
+        """The object on which a method is called by its class: ``Process.start(p)``, ``torch.Tensor.cuda(x)``."""
         first = only(given.args[0]) if given.args else None
+        if isinstance(first, Tensor):
+            return first if self.library.is_a(first.type, path.rpartition(".")[0]) else None
         if not isinstance(first, Ref):
             return None
         cls: str | None
@@ -564,7 +566,7 @@ class Calls(Core):
             self.given_back = union(value for _, value in results)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
-        self.yielded = tuple(inner.yields)
+        self.yielded, self.undecided = tuple(inner.yields), frozenset(inner.undecided)
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
         whole = around is None and steps is None
         collecting.end(results, frame.raises[raised:], journal, self.puts, whole=whole)
