@@ -79,6 +79,8 @@ class Frame:
     steps: Steps | None = None
     outside: Chain | None = None
     entered: set[int] = field(default_factory=set)
+    # The tests of a generator, by their statements, that went either way.
+    undecided: set[int] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)

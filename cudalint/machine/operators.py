@@ -264,7 +264,7 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
         return (array.computed,)
     if isinstance(one, Rank) and (op, two) in _ALWAYS_ZERO:
         return const(0)
-    if isinstance(one, Rank) and op == "//" and _exceeds(two, one.among):
+    if isinstance(one, Rank) and op == "//" and (_exceeds(two, one.among) or _is_of_one_machine(one, two)):
         return const(0)
     if isinstance(one, Rank):
         return (_rank_arithmetic(op, one, two),)
@@ -284,6 +284,11 @@ def _exceeds(number: Atom | None, ranks: int | None) -> bool:
         case Const(value=int(most)):
             return ranks is not None and most >= ranks
     return False
+
+
+def _is_of_one_machine(rank: Rank, number: Atom | None) -> bool:
+    """Whether a rank is divided by the number of GPUs: that gives all ranks of a machine the same."""
+    return rank.kind in ("local", "global") and number in questions.DEVICES
 
 
 def _rank_arithmetic(op: str, rank: Rank, other: Atom | None) -> Rank:

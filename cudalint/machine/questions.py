@@ -432,6 +432,15 @@ def only_rank(facts: Iterable[Fact]) -> int | None:
     return None
 
 
+def is_told(facts: Iterable[Fact], number: int) -> bool:
+    """Whether a number is what an option was taken to be, of which whoever starts the program may say another."""
+    for sym, holds in facts:
+        match read(sym):
+            case tuple() as option, ("==", int(taken)) if holds and taken == number and is_option(option):
+                return True
+    return False
+
+
 def plain(sym: Hashable, answer: bool) -> Fact:
     """The same fact about what is not negated."""
     while isinstance(sym, tuple) and len(sym) == 2 and sym[0] == "not":

@@ -22,7 +22,7 @@ Given = Mapping[str, Value]
 Test = Callable[[State, Given], list[State]]
 
 _DECORATORS = frozenset({"fixture", "yield_fixture"})
-_SET_UP = ("setUpClass", "setup_class", "setUp", "setup_method")
+_SET_UP = ("setUpClass", "setup_class", "setUp", "asyncSetUp", "setup_method")
 _MOST_NESTED = 12
 # What pytest calls once, in this order: before it imports the modules of tests, and when it has them all.
 HOOKS_BEFORE = ("pytest_configure", "pytest_sessionstart", "pytest_report_header")
@@ -201,7 +201,7 @@ def set_up(machine: Machine, instance: Value, state: State, frame: Frame, site: 
     for name in _SET_UP:
         for after, method in machine.attribute(instance, name, state, frame, site)[:1]:
             state = after
-            results = machine.call_value(method, [], {}, state, frame, site)
+            results = machine.drained(machine.call_value(method, [], {}, state, frame, site), frame)
             state = results[0][0] if results else state
     return state
 

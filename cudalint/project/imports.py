@@ -25,6 +25,8 @@ _ASKED_BY_NAME = re.compile(rb"(?:import_module|__import__)\(\s*(?:[A-Za-z_]\w*[
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
 _TEXT_IN_PART = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\.(?:\1|[{%])")
+# A row of a table in a text: ``embed = stages.dense:Embed``.
+_IN_ROW = re.compile(rb"(?:^|[\s=,;|])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*):[A-Za-z_]\w*(?=[\s,;|\"'\\]|$)", re.MULTILINE)
 # A package may import whatever lies in its folder: it lists that, to import it or to name it for a star import, or
 # hands its name or its folder to what does.
 _LISTING = re.compile(rb"(?:listdir|scandir|iterdir|glob|iter_modules|walk_packages|os\.walk)\(")
@@ -125,6 +127,8 @@ def imported(data: bytes) -> Iterator[Imported]:
     if _ASKED_BY_NAME.search(data) is not None:
         words = dict.fromkeys(word.decode("utf-8", "replace") for word in _QUOTED.findall(data))
         yield from (Imported(word, 0, (), False, is_text=True) for word in words if word.isidentifier())
+        rows = dict.fromkeys(found[1].decode("utf-8", "replace") for found in _IN_ROW.finditer(data))
+        yield from (Imported(text, 0, (), False, is_text=True) for text in rows)
     if by_text:
         texts = dict.fromkeys(found[2].decode("utf-8", "replace") for found in _TEXT.finditer(data))
         yield from (Imported(text, 0, (), False, is_text=True) for text in texts)

@@ -51,7 +51,8 @@ from cudalint.machine.values import (
     unknown,
 )
 
-# Operators that change a set in place.
+# What models call the operators that change in place what a library holds.
+_IN_PLACE = {"+": "__iadd__", "|": "__ior__"}
 
 
 @room
@@ -88,11 +89,12 @@ class Assignment(Core):
     def _added_to_library(
         self, node: ir.AugAssign, left: Value, right: Value, state: State, frame: Frame, site: Site
     ) -> list[State] | None:
-        """``sys.argv += words``: where a model says what that does to what a library holds."""
+        """``sys.argv += words``, ``os.environ |= {...}``: where a model says what that does to what a library holds."""
         atom = only(left)
-        if not isinstance(atom, Lib) or node.op != "+":
+        method = _IN_PLACE.get(node.op)
+        if not isinstance(atom, Lib) or method is None:
             return None
-        call = self._library_call(f"{atom.path}.__iadd__", state, frame, site, [right])
+        call = self._library_call(f"{atom.path}.{method}", state, frame, site, [right])
         return None if call is None else [after for after, _ in self.library_call(call)]
 
     def _augmented(self, node: ir.AugAssign, left: Value, right: Value, state: State) -> Value:

@@ -325,9 +325,11 @@ class Calls(Core):
         call.receiver = receiver
         return self.library_call(call)
 
-    def _instance_of(self, path: str, given: Given) -> Ref | None:
-        """The object on which a method is called by its class: ``Process.start(p)``."""
+    def _instance_of(self, path: str, given: Given) -> Ref | Tensor | None:
+        """The object on which a method is called by its class: ``Process.start(p)``, ``torch.Tensor.cuda(x)``."""
         first = only(given.args[0]) if given.args else None
+        if isinstance(first, Tensor):
+            return first if self.library.is_a(first.type, path.rpartition(".")[0]) else None
         if not isinstance(first, Ref):
             return None
         cls: str | None
@@ -428,8 +430,10 @@ class Calls(Core):
             self.passes_over(site, state)
             return [(state, unknown("abandoned", site))]
         variables = self.bind_arguments(closure, given)
-        if any(entered == at and _covers(outer, variables, state) for at, outer in self._given):
-            # It calls itself with another thing of which no more is known: what that does, this call does too.
+        within = (entered, state.process.identity)
+        if any(within == at and _covers(outer, variables, state) for at, outer in self._given):
+            # It calls itself with another thing of which no more is known: what that does, this call does too. What a
+            # process does that it has started is another thing.
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
         arguments = dict(variables)
@@ -440,7 +444,7 @@ class Calls(Core):
             made = Generator(ref, scope, site)
             return [(state, (state.new(("generator", site), made),))]
         label = function.name if not function.is_lambda else "a lambda"
-        self._given.append((entered, arguments))
+        self._given.append((within, arguments))
         results = self._run_body(closure, scope, given.args, state, given.frame, site, f"calls {label}()")
         self._given.pop()
         return results
@@ -451,7 +455,7 @@ class Calls(Core):
         Or with a name or a function of the program that it was not given so far, as what resolves one thing by others
         does.
         """
-        outer = [arguments for at, arguments in self._given if at == entered]
+        outer = [arguments for (at, _), arguments in self._given if at == entered]
         if not outer:
             # The body of a generator, which is no longer within the call that made it.
             return False
@@ -564,7 +568,7 @@ class Calls(Core):
             self.given_back = union(value for _, value in results)
             results = [(s, element) for s, _ in results]
         results = self.end_call(results, site)
-        self.yielded = tuple(inner.yields)
+        self.yielded, self.undecided = tuple(inner.yields), frozenset(inner.undecided)
         # What runs where a context manager yields belongs to its caller, and so do the values it is about to return.
         whole = around is None and steps is None
         collecting.end(results, frame.raises[raised:], journal, self.puts, whole=whole)

@@ -127,6 +127,8 @@ class Core(Hooks, ABC):
         self.made_files: set[Made] = set()
         # What the generator yielded that ran last, in the order in which it did.
         self.yielded: tuple[Value, ...] = ()
+        # Its tests that went either way.
+        self.undecided: frozenset[int] = frozenset()
         # What the generator returned that ran last as a whole.
         self.given_back: Value = ()
         # What goes wrong where a file is loaded, should the program save values on the GPU to it later on.
@@ -163,7 +165,7 @@ class Core(Hooks, ABC):
         # The classes that are being made by their metaclass.
         self._making: list[Ref] = []
         # The calls that are running, with their arguments.
-        self._given: list[tuple[Site, Arguments]] = []
+        self._given: list[tuple[tuple[Site, tuple[str, ...]], Arguments]] = []
         # The classes and instances that are being called, each with how many functions run: calls may go around without
         # one.
         self._called: list[tuple[Ref, int]] = []

@@ -364,6 +364,7 @@ class Expressions(Core):
     def _binary(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Results:
         site = Site(frame.module, ordinal)
         own = self.operate(op, left, right, state, frame, site)
+        own = self._with_library(op, left, right, state, frame, site) if own is None else own
         if own is not None:
             return own
         if self._is_flag(left, state) and (flags := enums.put_together(op, left, right, state)) is not None:
@@ -390,6 +391,20 @@ class Expressions(Core):
         if self._row_of(found, state) is not None:
             return False
         return any(self.user_method(found, name, state) is not None for name in ("__str__", "__repr__"))
+
+    def _with_library(
+        self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """``os.environ | {...}``: where a model says what an operator makes of what a library holds."""
+        if op != "|":
+            return None
+        for value, other, method in ((left, right, "__or__"), (right, left, "__ror__")):
+            if not isinstance(atom := only(value), Lib):
+                continue
+            call = self._library_call(f"{atom.path}.{method}", state, frame, site, [other])
+            if call is not None:
+                return self.library_call(call)
+        return None
 
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
         one, two = only(left), only(right)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 from itertools import zip_longest
 
@@ -339,7 +339,8 @@ class Iteration(Core):
         results = self._run_body(
             closure, generator.scope, args, state, frame, generator.site, message, around, sent, begun
         )
-        rows = self.yielded if around is None and len(results) == 1 and _yields_in_order(closure.function.body) else ()
+        is_ordered = around is None and len(results) == 1 and _yields_in_order(closure.function.body, self.undecided)
+        rows = self.yielded if is_ordered else ()
         for after, element in results:
             # More alternatives than a value keeps are gone with the call.
             is_row = len(rows) > 1 and all(set(row) <= set(element) for row in rows)
@@ -868,12 +869,13 @@ def _rows_of(iterator: Object | None, element: Value) -> list[Value]:
     return [element, element]
 
 
-def _yields_in_order(body: tuple[ir.Stmt, ...]) -> bool:
-    """Whether a generator yields in an order that nothing decides but its loops."""
+def _yields_in_order(body: tuple[ir.Stmt, ...], undecided: Collection[int]) -> bool:
+    """Whether nothing decides in which order a generator yields but its loops, and tests that each went one way."""
     for statement in body:
         inner = tuple(inner_statements(statement))
-        if isinstance(statement, ir.For | ir.While | ir.With):
-            if not _yields_in_order(inner):
+        is_decided = isinstance(statement, ir.If) and statement.ordinal not in undecided
+        if is_decided or isinstance(statement, ir.For | ir.While | ir.With):
+            if not _yields_in_order(inner, undecided):
                 return False
         elif _yields(inner) or _receives((statement,)):
             return False

@@ -70,6 +70,8 @@ class Statements(Core):
         yes, no = self.branch(node.test, state, frame)
         if self.record.branches.take(Site(frame.module, node.ordinal), holds=bool(yes), fails=bool(no)):
             self._leave_out(node, (yes or no)[0], frame, takes_body=bool(yes))
+        if yes and no and frame.function is not None and frame.function.is_generator:
+            frame.undecided.add(node.ordinal)
         if self.parents and node.body and isinstance(node.body[-1], ir.Raise):
             yes = self._refused(node.test, yes, frame, as_none=True)
         return [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]

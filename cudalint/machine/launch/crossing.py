@@ -44,6 +44,8 @@ from cudalint.machine.values import (
 )
 
 _DEEPEST = 12
+# How much a call is by which an object is made, where nothing else is pickled of it: a function, and what it is given.
+OF_A_CALL = 2
 # By these a class says what is pickled of its instances.
 _HOOKS = frozenset({"__getstate__", "__reduce__", "__reduce_ex__"})
 
@@ -218,8 +220,13 @@ def reduces_itself(instance: Instance, state: State) -> bool:
 
 def has_reducer(kind: Ref | str, state: State) -> bool:
     """Whether a function was registered (``copyreg.pickle``) by which objects of a class are pickled."""
+    return reducer_of(kind, state) is not None
+
+
+def reducer_of(kind: Ref | str, state: State) -> Value | None:
+    """The function that was registered for objects of a class."""
     found = state.get(REDUCERS)
-    return isinstance(found, Dict) and kind in found.items
+    return found.items.get(kind) if isinstance(found, Dict) else None
 
 
 def register_reducer(kinds: Value, function: Value, state: State) -> None:
@@ -362,7 +369,8 @@ class Transfer:
             case Class():
                 return self._class(ref, found)
             case Instance():
-                return self._instance(ref, found)
+                made_there = None if self.asked else self._made_by_call(ref, found)
+                return made_there or self._instance(ref, found)
             case LibraryObject(fields=fields) if PICKLED in fields:
                 return self._bytes(ref, found)
             case LibraryObject():
@@ -412,6 +420,42 @@ class Transfer:
         )
         if taken is None:
             self.target.store(made, replace(found, cls=kept, attributes=attributes))
+        return made
+
+    def _made_by_call(self, ref: Ref, instance: Instance) -> Ref | None:
+        """What the call makes in the target that an object's class says it is made by, where that is seen."""
+        given = self._reduction_of(ref, instance)
+        parts = self.target.get(atom) if isinstance(atom := only(given), Ref) else None
+        if not isinstance(parts, Sequence) or len(parts.items or ()) != OF_A_CALL:
+            return None
+        function, told = parts.items or ((), ())
+        args = self.target.get(atom) if isinstance(atom := only(told), Ref) else None
+        if not isinstance(args, Sequence) or args.items is None:
+            return None
+        site = self._site(instance.site.module)
+        results = self.machine.call_value(function, list(args.items), {}, self.target, self._frame(site), site)
+        made = only(results[0][1]) if len(results) == 1 else None
+        if not isinstance(made, Ref):
+            return None
+        self.target.become(results[0][0])
+        self.memo[ref.address] = made
+        return made
+
+    def _reduction_of(self, ref: Ref, instance: Instance) -> Value:
+        """The call that ``__reduce__``, or a function that was registered for the class, gives; in the target."""
+        registered = reducer_of(instance.cls, self.source)
+        hook = self.machine.user_method(instance, "__reduce__", self.source)
+        function = registered or ((Bound(hook, ref),) if isinstance(hook, Ref) else None)
+        if function is None:
+            return ()
+        site, source = self._site(instance.site.module), self.source
+        given: list[Value] = [] if registered is None else [(ref,)]
+        results = self.machine.call_value(function, given, {}, source.clone(), self._frame(site), site)
+        if len(results) != 1:
+            return ()
+        self.source, value = results[0]
+        made = self.value(value)
+        self.source = source
         return made
 
     def _state_of(self, ref: Ref, instance: Instance) -> Value | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from cudalint.machine import paths
+from cudalint.machine import operators, paths
 from cudalint.machine.effects.gpu.cuda import HIDING, VISIBLE
 from cudalint.machine.effects.stdlib import containers, settings
 from cudalint.machine.frame import Call, Frame, Raised, Results
@@ -162,6 +162,19 @@ def environ_copy(machine: Machine, call: Call) -> Results:
     items: dict[Hashable, Value] = dict(call.state.process.environment)
     made = Dict(items, element=unknown("environ", call.site), exact=False)
     return [(call.state, (call.state.new(("environ", call.site), made),))]
+
+
+def environ_joined(machine: Machine, call: Call) -> Results:
+    """``os.environ | {...}``, ``{...} | os.environ``: a dict of both, in which the second has the last word."""
+    results: Results = []
+    for state, value in environ_copy(machine, call):
+        given = state.get(atom) if call.args and isinstance(atom := only(call.args[0]), Ref) else None
+        own = state.get(made) if isinstance(made := only(value), Ref) else None
+        if isinstance(given, Dict) and isinstance(own, Dict) and isinstance(made, Ref):
+            is_first = call.path.endswith("__or__")
+            state.store(made, operators.merged(own, given) if is_first else operators.merged(given, own))
+        results.append((state, value))
+    return results
 
 
 def environ_update(machine: Machine, call: Call) -> Results:

@@ -176,9 +176,17 @@ def meet(machine: Machine, call: Call) -> Results:
 def wait(machine: Machine, call: Call) -> Results:
     """``event.wait()``: until the sign was given."""
     obj = library_object(call)
-    if obj is not None and obj.fields.get(_GIVEN) == FALSE and _waits(call):
+    if obj is None or obj.fields.get(_GIVEN) != FALSE:
+        is_told = obj is not None and obj.type == "threading.Event" and obj.fields.get(_GIVEN) == TRUE
+        return [(call.state, TRUE if is_told else unknown("wait", call.site))]
+    if _waits(call):
         threads.hold_up(machine, call)
-    return [(call.state, unknown("wait", call.site))]
+        return [(call.state, unknown("wait", call.site))]
+    # It may go on without a sign as well.
+    later = replace(call, state=call.state.clone())
+    threads.hold_up(machine, later)
+    told: Results = [(later.state, TRUE)] if later.state.process.held_up else []
+    return [(call.state, unknown("wait", call.site)), *told]
 
 
 @dataclass(slots=True, eq=False)

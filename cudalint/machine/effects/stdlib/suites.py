@@ -82,9 +82,9 @@ def _one(machine: Machine, call: Call, test: Ref, state: State, ready: set[Ref])
     name = constant(found.attributes.get(_TEST, ())) if isinstance(found, Instance) else ...
     if not isinstance(found, Instance) or not isinstance(name, str):
         return [state]
-    before = ("setUp",) if found.cls in ready else ("setUpClass", "setUp")
+    before = ("setUp", "asyncSetUp") if found.cls in ready else ("setUpClass", "setUp", "asyncSetUp")
     states = [state]
-    for step in (*before, name, "tearDown"):
+    for step in (*before, name, "asyncTearDown", "tearDown"):
         states = [after for current in states for after in _step(machine, call, test, found, step, current)]
     return states
 
@@ -98,7 +98,7 @@ def _step(machine: Machine, call: Call, test: Ref, instance: Instance, name: str
     results = [
         result
         for after, method in machine.attribute((test,), name, state, frame, call.site)
-        for result in machine.call_value(method, [], {}, after, frame, call.site)
+        for result in machine.drained(machine.call_value(method, [], {}, after, frame, call.site), frame)
     ]
     frame.tries -= 1
     ended = frame.raises[raised:]

@@ -398,6 +398,14 @@ def _was_started_alone(state: State) -> bool:
     return state.process.launch is None and state.fact((IN_ENVIRONMENT, "LOCAL_RANK")) is False
 
 
+def _is_told(state: State, group: Group, index: int) -> bool:
+    """Whether this process was told both its rank and its GPU by options, and others are told other ones.
+
+    Which ones, those say that start it: a program of the project runs it with its own words.
+    """
+    return group.by_hand and state.process.launch is None and questions.is_told(state.facts, index)
+
+
 def _used(machine: Machine, call: Call, state: State, group: Group, index: Index, what: str) -> Results:
     process = state.process
     chosen = process.device()
@@ -407,7 +415,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         not isinstance(index, int)
         or not _several_ranks(machine, process, call.site, index)
         or questions.only_rank(state.facts) == index
-        or (chosen is not None and _was_started_alone(state))
+        or (chosen is not None and (_was_started_alone(state) or _is_told(state, group, index)))
         or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
