@@ -122,3 +122,23 @@ def test_a_variable_is_the_same_whatever_is_its_default(case: str) -> None:
     first, second, is_reached = DEFAULTS[case]
     text = f"{VARIABLE}    if {first}:\n        if {second}:\n            launch()\n"
     assert ("CUD101" in [found.code for found in findings({"main.py": text})]) is is_reached
+
+
+# Of Python 3.10 to 3.13, what is taken for certain, what for impossible, and what is a condition.
+VERSIONS = {
+    "sys.version_info.minor > 8": (True, ""),
+    "sys.version_info[1] >= 7": (True, ""),
+    "sys.version_info.minor != 8": (True, ""),
+    "sys.version_info.minor < 8": (False, ""),
+    "sys.version_info.minor == 9": (False, ""),
+    "sys.version_info[1] >= 14": (False, ""),
+    "sys.version_info.minor >= 12": (True, "if `sys.version_info.minor` is at least 12"),
+}
+
+
+@pytest.mark.parametrize("asked", VERSIONS)
+def test_what_all_versions_of_python_in_range_answer_alike_is_no_condition(asked: str) -> None:
+    is_reached, condition = VERSIONS[asked]
+    found = findings({"main.py": f"import sys\n{VARIABLE}    if {asked}:\n        launch()\n"})
+    assert ("CUD101" in [one.code for one in found]) is is_reached
+    assert not is_reached or [one.condition or "" for one in found] == [condition]
