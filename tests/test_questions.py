@@ -90,3 +90,55 @@ def test_paths_that_differ_in_two_things_are_told_that_one_of_them_is_so() -> No
     given, first = ("flag", "--wandb"), ("is", "rank 0")
 
     assert both(((given, True),), ((first, False),), 0) == [(Either((given, True), (first, False)), True)]
+
+
+VARIABLE = """\
+import os
+from multiprocessing import Pool
+import torch
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+def launch():
+    with Pool(1) as pool:
+        pool.map(work, [1])
+def is_other():
+    return os.environ.get("KIND", None) == "NPU"
+if __name__ == "__main__":
+    torch.cuda.init()
+"""
+# Whether the second question of a variable can be answered as it is asked, where the first one was.
+DEFAULTS = {
+    "it is set": ("is_other()", 'os.environ.get("KIND", "CPU") == "GPU"', False),
+    "it is not that": ('os.environ.get("KIND") != "GPU"', 'os.environ.get("KIND", "CPU") == "GPU"', False),
+    "then it would be the default": ('os.environ.get("KIND") != "GPU"', 'os.environ.get("KIND", "GPU") == "GPU"', True),
+    "it may be the default": ('os.environ.get("KIND", "CPU") == "CPU"', 'os.environ.get("KIND", "GPU") == "GPU"', True),
+    "it is asked without a default": ("is_other()", 'os.environ["KIND"] == "GPU"', False),
+    "another variable": ("is_other()", 'os.environ.get("SORT", "CPU") == "GPU"', True),
+}
+
+
+@pytest.mark.parametrize("case", DEFAULTS)
+def test_a_variable_is_the_same_whatever_is_its_default(case: str) -> None:
+    first, second, is_reached = DEFAULTS[case]
+    text = f"{VARIABLE}    if {first}:\n        if {second}:\n            launch()\n"
+    assert ("CUD101" in [found.code for found in findings({"main.py": text})]) is is_reached
+
+
+# Of Python 3.10 to 3.13, what is taken for certain, what for impossible, and what is a condition.
+VERSIONS = {
+    "sys.version_info.minor > 8": (True, ""),
+    "sys.version_info[1] >= 7": (True, ""),
+    "sys.version_info.minor != 8": (True, ""),
+    "sys.version_info.minor < 8": (False, ""),
+    "sys.version_info.minor == 9": (False, ""),
+    "sys.version_info[1] >= 14": (False, ""),
+    "sys.version_info.minor >= 12": (True, "if `sys.version_info.minor` is at least 12"),
+}
+
+
+@pytest.mark.parametrize("asked", VERSIONS)
+def test_what_all_versions_of_python_in_range_answer_alike_is_no_condition(asked: str) -> None:
+    is_reached, condition = VERSIONS[asked]
+    found = findings({"main.py": f"import sys\n{VARIABLE}    if {asked}:\n        launch()\n"})
+    assert ("CUD101" in [one.code for one in found]) is is_reached
+    assert not is_reached or [one.condition or "" for one in found] == [condition]

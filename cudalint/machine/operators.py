@@ -583,12 +583,13 @@ def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]
     if not isinstance(atom, Unknown):
         return dict(settings)
     return {
-        name: union([value, unknown(LAID_OVER, atom.sym, name)]) if _is_setting(name, value) else value
+        name: union([value, unknown(LAID_OVER, atom.sym, name)]) if is_setting(name, value) else value
         for name, value in settings.items()
     }
 
 
-def _is_setting(name: Hashable, value: Value) -> bool:
+def is_setting(name: Hashable, value: Value) -> bool:
+    """Whether a name stands for plain data or for something on a device."""
     return isinstance(name, str) and all(isinstance(atom, Const | Dev | Tensor) for atom in value)
 
 

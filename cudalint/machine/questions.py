@@ -598,7 +598,47 @@ def _answered(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
         return None
     known = [(told, value) for sym, value in facts if (told := _told(sym, subject)) is not None]
     found = _follows(asked, known) if known else _mirrored(facts, wanted)
-    return _of_a_text(facts, subject, asked) if found is None else found
+    if found is None:
+        found = _of_a_text(facts, subject, asked)
+    return _of_a_variable(facts, subject, asked) if found is None else found
+
+
+def _of_a_variable(facts: tuple[Fact, ...], subject: Hashable, asked: Asked) -> bool | None:
+    """What was told of a variable of the environment where another default was given for it, or none."""
+    variable = _variable_in(subject)
+    if variable is None:
+        return None
+    known: list[tuple[Asked, bool]] = []
+    is_set = False
+    for sym, value in facts:
+        about, told = read(sym)
+        if _variable_in(about) == variable:
+            known.append((told, value))
+            is_set = is_set or all(answer_of(told, default) is (not value) for default in _defaults_in(about))
+    found = _follows(asked, known) if known else None
+    if found is None or is_set:
+        return found
+    return found if all(answer_of(asked, default) is found for default in _defaults_in(subject)) else None
+
+
+def _variable_in(subject: Hashable) -> Unknown | None:
+    """The variable of the environment that something is, unless that is not set and it is a default."""
+    if isinstance(subject, Unknown):
+        return subject if _is_variable(subject.sym) else None
+    if not isinstance(subject, tuple):
+        return None
+    found = [atom for atom in subject if not isinstance(atom, Const)]
+    variable = found[0] if len(found) == 1 else None
+    return variable if isinstance(variable, Unknown) and _is_variable(variable.sym) else None
+
+
+def _is_variable(sym: Hashable) -> bool:
+    return isinstance(sym, tuple) and len(sym) == 2 and sym[0] == "environ"
+
+
+def _defaults_in(subject: Hashable) -> list[Hashable]:
+    """What it is where the variable is not set: None, unless something else is given for that."""
+    return [atom.value for atom in subject if isinstance(atom, Const)] if isinstance(subject, tuple) else [None]
 
 
 def _of_a_text(facts: tuple[Fact, ...], subject: Hashable, asked: Asked) -> bool | None:

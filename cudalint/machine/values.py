@@ -285,6 +285,7 @@ IN_PLACE = frozenset({"cpu", "cuda", "to"})
 ISOLATED = Lib("cudalint.isolated")
 # The version of the Python that runs the program.
 PYTHON_VERSION = Lib("sys.version_info")
+PYTHON_MINOR = Lib("sys.version_info.minor")
 # What a variable is that was deleted: unknown(DELETED, where).
 DELETED = "deleted"
 # What stands for the alternatives that are left out: not one thing, and no other value is the same.

@@ -42,6 +42,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     IN_PLACE,
     ISOLATED,
+    PYTHON_MINOR,
     PYTHON_VERSION,
     TRUE,
     Atom,
@@ -640,6 +641,8 @@ class Attributes(Core):
             return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
         if atom == PYTHON_VERSION and constant(key) == 0:
             return [(state, const(sys.version_info.major))]
+        if atom == PYTHON_VERSION and constant(key) == 1:
+            return [(state, (PYTHON_MINOR,))]
         if atom == PYTHON_VERSION and not isinstance(only(key), Const):
             # Its first parts compare with a tuple as it does itself.
             return [(state, (atom,))]

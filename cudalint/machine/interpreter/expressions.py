@@ -32,6 +32,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     IN_PLACE,
     NONE,
+    PYTHON_MINOR,
     PYTHON_VERSION,
     Bound,
     Const,
@@ -336,6 +337,9 @@ class Expressions(Core):
 
     def _compare_version(self, op: str, left: Value, right: Value, state: State) -> bool | None:
         """``sys.version_info < (3, 8)``, where the versions of Python in range agree."""
+        if left == (PYTHON_MINOR,):
+            number = constant(right)
+            return self.host.compares_minor(op, number) if isinstance(number, int) else None
         if left != (PYTHON_VERSION,):
             return None
         numbers = [constant(part) for part in self.exact_items(right, state) or ()]

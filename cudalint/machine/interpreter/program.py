@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -97,6 +97,14 @@ class Program(Protocol):
 
 # No version of Python has had so many releases.
 LAST_MICRO = 99
+_ORDERS: dict[str, Callable[..., bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +118,20 @@ class Host:
 
     def compares(self, op: str, wanted: tuple[int, ...]) -> bool | None:
         """``sys.version_info op wanted``; None where that depends on which version in range it is."""
-        order = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}.get(op)
-        if order is None:
+        order = _ORDERS.get(op)
+        if order is None or op in ("==", "!="):
             return None
         verdicts = {
             order((*version, micro), wanted) for version, micro in ((self.lowest, 0), (self.highest, LAST_MICRO))
         }
+        return verdicts.pop() if len(verdicts) == 1 else None
+
+    def compares_minor(self, op: str, wanted: int) -> bool | None:
+        """``sys.version_info.minor op wanted``; None where that depends on which version in range it is."""
+        order = _ORDERS.get(op)
+        if order is None or self.lowest[0] != self.highest[0]:
+            return None
+        verdicts = {order(minor, wanted) for minor in range(self.lowest[1], self.highest[1] + 1)}
         return verdicts.pop() if len(verdicts) == 1 else None
 
     def defaults(self) -> list[tuple[str, str | None]]:

@@ -33,8 +33,8 @@ _NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 
 def manager(machine: Machine, call: Call) -> Results:
     """``Manager()``: a server process, from now on."""
-    if daemon_child(machine, call, "Manager()"):
-        return machine.fail(call.state, call.frame, Raised(None, ("AssertionError",)))
+    if bootstrapping(machine, call, "Manager()") or daemon_child(machine, call, "Manager()"):
+        return machine.fail(call.state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     context = context_of(call)
     if context is None:
         launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")

@@ -351,6 +351,8 @@ def _pool_run(
     ends = obj.fields.get("<ends>") == TRUE
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
     chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
+    # Workers that start for this call have its function by being forked.
+    is_inherited = call.text("pickle") == "fresh"
     start = Start(
         launcher=_launcher(obj, name),
         family=family,
@@ -370,8 +372,8 @@ def _pool_run(
         initializer_anchor=obj.site,
         tasks=(*earlier, work),
         rounds=1 if single else 2,
-        pickled=(function, *args, *kwargs.values()),
-        inherited=(obj.fields.get("<initargs>", NONE),),
+        pickled=(*(() if is_inherited else (function,)), *args, *kwargs.values()),
+        inherited=(obj.fields.get("<initargs>", NONE), *((function,) if is_inherited else ())),
         label="pool worker" if family == "pool" else "worker",
         pickler=pickler_of(machine, library),
         shares="<gpu shared>" not in obj.fields,
@@ -393,7 +395,8 @@ def _pool_run(
     fork_state = parent.process if parent is not None else state.process
     for way in launching.ways(machine, parent or state, library, context):
         by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
-        lost = pickling_errors.unpicklable_task(state, function) if by_name else None
+        travels = by_name and not (is_inherited and way.method == "fork")
+        lost = pickling_errors.unpicklable_task(state, function) if travels else None
         if lost is not None:
             ended.append(Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []))
             continue

@@ -201,15 +201,34 @@ def setattr_(machine: Machine, call: Call) -> Results:
         states = machine.set_attribute(call.args[0], name, call.args[2], call.state, call.frame, call.site)
         return [(s, NONE) for s in states]
     for atom in call.args[0]:
-        found = call.state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(atom, Ref) and isinstance(found, Instance):
-            made = operators.maybe_set(found.attributes, call.args[1])
-            call.state.store(atom, replace(found, attributes={**made, ANY_NAME: TRUE}))
-        elif isinstance(atom, Ref) and isinstance(found, LibraryObject) and found.type == NAMESPACE:
-            call.state.store(atom, replace(found, fields={**found.fields, ANY_NAME: TRUE}))
-        elif isinstance(atom, Ref) and isinstance(found, Class):
-            call.state.store(atom, replace(found, told=found.told | {ANY_NAME}))
+        if isinstance(atom, Ref):
+            _set_some(machine, atom, call.args[1], call.state)
     return [(call.state, NONE)]
+
+
+def _set_some(machine: Machine, ref: Ref, name: Value, state: State) -> None:
+    """Set an attribute under a name that is not known: any setting may be another one since."""
+    match state.get(ref):
+        case Instance(attributes=attributes, cls=cls) as found:
+            made = operators.maybe_set(_given_by_classes(machine, cls, state) | attributes, name)
+            state.store(ref, replace(found, attributes={**made, ANY_NAME: TRUE}))
+        case LibraryObject(type=kind, fields=fields) as found if kind == NAMESPACE:
+            state.store(ref, replace(found, fields={**fields, ANY_NAME: TRUE}))
+        case Class(scope=scope, told=told) as found:
+            state.store(ref, replace(found, told=told | {ANY_NAME}))
+            _set_some(machine, scope, name, state)
+        case Scope(variables=variables) as found:
+            state.store(ref, replace(found, variables=operators.maybe_set(variables, name)))
+
+
+def _given_by_classes(machine: Machine, cls: Ref, state: State) -> dict[str, Value]:
+    """The settings that an object has of its classes as long as it has none of its own."""
+    given: dict[str, Value] = {}
+    for entry in reversed(machine.mro(cls, state)):
+        scope = state.get(entry.scope) if isinstance(entry, Class) else None
+        if isinstance(scope, Scope):
+            given |= {name: value for name, value in scope.variables.items() if operators.is_setting(name, value)}
+    return given
 
 
 def plain_attribute(machine: Machine, call: Call) -> Results:

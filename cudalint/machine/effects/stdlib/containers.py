@@ -604,13 +604,16 @@ def dict_method(machine: Machine, call: Call) -> Results:
             return [(state, (state.new(("values", call.site), made),))]
         case "keys":
             keys = tuple(of_key(k) for k in found.items)
+            if not (keys or found.exact):
+                keys = (unknown("key", call.site),)
             return [(state, (state.new(("keys", call.site), Sequence("list", keys, (), not found.exact)),))]
         case "items":
             pairs: list[Value] = []
             for i, (key_, value_) in enumerate(found.items.items()):
                 pairs.append((state.new(("item", call.site, i), Sequence("tuple", (of_key(key_), value_))),))
-            if found.element:
-                pair = Sequence("tuple", (unknown("key", call.site), found.element))
+            if found.element or not (pairs or found.exact):
+                value = found.element or unknown("value", call.site)
+                pair = Sequence("tuple", (unknown("key", call.site), value))
                 pairs.append((state.new(("item", call.site, "rest"), pair),))
             made = Sequence("list", tuple(pairs), (), not found.exact)
             return [(state, (state.new(("items", call.site), made),))]

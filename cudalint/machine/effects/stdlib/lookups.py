@@ -328,7 +328,8 @@ def command_object(machine: Machine, call: Call) -> Results:
     if isinstance(found, Instance | Dict):
         return one_of(machine, call, component, call.state)
     asked = flags.of_function(machine, component, call.state)
-    made = machine.call_value(component, [], asked, call.state, call.frame, call.site)
+    # Its user may give it flags that only its ``**kwargs`` take.
+    made = machine.call_value(component, [], asked, call.state, call.frame, call.site, is_open=True)
     if not isinstance(found, Class):
         return made
     return [done for state, value in made for done in one_of(machine, call, value, state)]
@@ -348,7 +349,7 @@ def one_of(machine: Machine, call: Call, component: Value, state: State) -> Resu
         if any(isinstance(a, Const | Unknown) for a in function):
             continue
         asked = flags.of_function(machine, function, state)
-        results.extend(machine.call_value(function, [], asked, state.clone(), call.frame, call.site))
+        results.extend(machine.call_value(function, [], asked, state.clone(), call.frame, call.site, is_open=True))
     return [(after, NONE) for after, _ in results]
 
 
