@@ -76,6 +76,15 @@ def _with(call: Call, name: str, value: Value, state: State) -> Call:
     return replace(call, state=state, args=[*call.args[:place], value, *call.args[place + 1 :]])
 
 
+def takes_gpu(call: Call) -> bool:
+    """Whether a function takes the GPU although it is told of no device.
+
+    What is built on torch does where it sees one, and works on the CPU where a scheduler may have hidden them all.
+    """
+    of_torch = call.text("framework", "torch") == "torch"
+    return call.flag("default-gpu") and not (of_torch and call.state.process.withheld is not None)
+
+
 def depends(call: Call) -> bool:
     """Whether a model says by which values of other arguments the function chooses the GPU."""
     return "when" in call.spec or "unless" in call.spec
@@ -150,7 +159,7 @@ def _by_name(call: Call) -> Dev | None:
         return Dev("cuda") if spread else _first(operators.device_of(value))
     if call.open:
         return None
-    return Dev("cuda") if call.flag("default-gpu") else None
+    return Dev("cuda") if takes_gpu(call) else None
 
 
 def _parts_of(value: Value | None, state: State) -> Value | None:
