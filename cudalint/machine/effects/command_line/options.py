@@ -45,6 +45,8 @@ _FILE_TYPE = "argparse.FileType"
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
 _TEXTS = frozenset({Lib("builtins.str"), Lib("pathlib.Path")})
+# Texts by which an option says no: whoever has a GPU may say something else.
+_WITHOUT = frozenset({"no", "n", "false", "f", "off", "none", "cpu"})
 # The object of a process that holds its flags, of which nothing but these is known.
 _FLAGS = unknown("absl.flags.FLAGS")
 
@@ -240,7 +242,7 @@ def as_option(default: Value, given: Value) -> Value:
     found = constant(default)
     if isinstance(found, bool):
         return given
-    if found in (0, 1, "", "0"):
+    if found in (-1, 0, 1, "", "0") or (isinstance(found, str) and found.lower() in _WITHOUT):
         return (*default, *given)
     return default
 

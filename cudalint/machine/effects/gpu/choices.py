@@ -46,8 +46,16 @@ def apart(machine: Machine, call: Call) -> list[Call]:
         # Among ranks it matters which number it is.
         name = "index"
     value = call.get(name) if name else None
-    if value is None or len(value) < 2 or questions.identity(value) is None:
+    if value is None or questions.identity(value) is None:
         return [call]
+    named = questions.gpu_named(call.state.facts, value)
+    if named is not None:
+        return [_with(call, name, const(named), call.state)]
+    if len(value) < 2:
+        return [call]
+    left = questions.left_of(call.state.facts, value)
+    if left and left != value:
+        return [_with(call, name, left, call.state)]
     texts = [(atom, device) for atom in value if (device := _first(operators.device_of((atom,)))) is not None]
     on_gpu = [atom for atom, device in texts if device.is_gpu]
     if not on_gpu:
