@@ -55,7 +55,7 @@ def apart(machine: Machine, call: Call) -> list[Call]:
         return [call]
     left = questions.left_of(call.state.facts, value)
     if left and left != value:
-        return [_with(call, name, left, call.state)]
+        return [_with(call, name, const("cuda") if _is_no_cpu(left, value) else left, call.state)]
     texts = [(atom, device) for atom in value if (device := _first(operators.device_of((atom,)))) is not None]
     on_gpu = [atom for atom, device in texts if device.is_gpu]
     if not on_gpu:
@@ -70,6 +70,11 @@ def apart(machine: Machine, call: Call) -> list[Call]:
         machine.record.stand_ins.add(questions.plain(sym, True)[0])
     other = call.state.split(sym)
     return [_with(call, name, tuple(on_gpu), call.state), _with(call, name, rest, other)]
+
+
+def _is_no_cpu(left: Value, value: Value) -> bool:
+    """Whether what is left of a device is unknown, and known not to be the CPU that was its default."""
+    return const("cpu")[0] in value and all(isinstance(atom, Unknown) for atom in left)
 
 
 def _text_of(atom: Atom) -> Value:
