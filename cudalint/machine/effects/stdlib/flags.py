@@ -49,7 +49,8 @@ def of_function(machine: Machine, function: Value, state: State, said: list[str]
         on, off = _spelled(name)
         if default not in (TRUE, FALSE):
             option = as_option(default, unknown("option", site, on, "choice"))
-            if said is None and option != default:
+            # How many there are of something is what the function says, as long as nobody says otherwise.
+            if said is None and option != default and default not in (const(0), const(1)):
                 flags[name] = option
         elif said is None:
             flags[name] = may_be_given(default, (on, off), site)
