@@ -9,11 +9,13 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
-from cudalint.machine.values import Atom, Ref, Value
+from cudalint.machine.values import STATE, Atom, Ref, Value
 
 Results = list[tuple[State, Value]]
 # What a call gives its parameters, by their names.
 Arguments = dict[str, Value]
+# Methods of what is a tensor, or an unknown object that was moved to a GPU, or what one of these keeps.
+_SAID_AS_WRITTEN = frozenset({"torch.Tensor", STATE})
 Around = Callable[[State, Value], list[State]]
 
 
@@ -148,8 +150,8 @@ class Call:
         path = self.path.removeprefix("?")
         named = path.removesuffix(".__get__").removesuffix(".__enter__")
         owner, _, last = named.rpartition(".")
-        if path.startswith("cudalint.") and owner.rpartition(".")[2][:1].isupper():
-            # A method of a type that only models know.
+        if owner in _SAID_AS_WRITTEN or (path.startswith("cudalint.") and owner.rpartition(".")[2][:1].isupper()):
+            # A method of a type that only models know, or of what is no tensor for certain.
             named = f".{last}"
         return named + ("" if path.endswith("__get__") else "()")
 

@@ -8,11 +8,25 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Hashable, Iterable
+from collections.abc import Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from cudalint.machine.values import JOINED, Atom, Const, Dev, Lib, Rank, Ref, Unknown, Value, constant, only, unknown
+from cudalint.machine.values import (
+    JOINED,
+    Atom,
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Rank,
+    Ref,
+    Unknown,
+    Value,
+    constant,
+    only,
+    unknown,
+)
 
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
@@ -693,6 +707,47 @@ def _mirrored(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     return None
 
 
+def gpu_named(facts: Iterable[Fact], value: Value) -> str | None:
+    """The text by which something unknown names a GPU, by what it was compared with: ``device == "cuda"``."""
+    devices = [device for atom in value if isinstance(atom, Unknown) for device in _devices(atom)]
+    for sym, holds in facts if devices else ():
+        # Most facts are about something else, which is told sooner than what they say.
+        if not holds or not isinstance(sym, tuple) or not sym or sym[0] not in _ABOUT_OTHERS:
+            continue
+        about, (op, operand) = _beneath(*read(sym))
+        if not any(_named(atom) in devices for atom in (about if isinstance(about, tuple) else (about,))):
+            continue
+        match op, operand:
+            case "==" | "has", str(text) if text.startswith(_GPU):
+                return text
+            case "gives", ("startswith", (str(text), *_), ("true", None)) if text.startswith(_GPU):
+                return text
+    return None
+
+
+def left_of(facts: Iterable[Fact], value: Value) -> Value:
+    """What a value may be by these facts: without the constants that it is known not to be."""
+    subject = identity(value)
+    known = [(told, holds) for sym, holds in facts if (told := _told(sym, subject)) is not None] if subject else []
+    return tuple(a for a in value if not (isinstance(a, Const) and _contradicts(a.value, known))) if known else value
+
+
+def _devices(device: Unknown) -> Iterator[Unknown]:
+    """A device, and the text of which it was made: ``torch.device(text)``."""
+    yield device
+    match device.sym:
+        case ("torch.device", Unknown() as text):
+            yield text
+
+
+def _named(thing: Hashable) -> Hashable:
+    """The device of which something is said: by itself, or by its ``type``."""
+    match thing:
+        case Bound(function=Lib(path="?.type"), receiver=receiver):
+            return receiver
+    return thing
+
+
 def highest(facts: Iterable[Fact], number: Value) -> int | None:
     """The number that a value is at most, by these facts."""
     subject = identity(number)
@@ -716,6 +771,7 @@ def exceeds(facts: Iterable[Fact], number: Value, most: int) -> bool:
     return False
 
 
+_GPU = "cuda"
 _COMPARING = ("is", "any")
 # Facts that may be about something else than their own truth.
 _ABOUT_OTHERS = (*_COMPARING, "asks")

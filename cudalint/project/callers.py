@@ -60,6 +60,12 @@ class Callers:
                 break
         return [found[place] for place in sorted(found)]
 
+    def in_its_class(self, of: Caller) -> list[Caller]:
+        """The methods of its class by which a method is called, where nothing else mentions it."""
+        owner = _class_of(of)
+        callers = self._of(of) if owner is not None else []
+        return callers if all(_class_of(caller) == owner for caller in callers) else []
+
     def _of(self, callee: Caller) -> list[Caller]:
         if callee.place not in self._known:
             # What is found must not depend on what the entry that asks first may still read.
@@ -101,6 +107,11 @@ class Callers:
                 order.update(dict.fromkeys(level))
             self._above[name] = list(order)
         return self._above[name]
+
+
+def _class_of(method: Caller) -> tuple[str, str] | None:
+    owner = method.function.qualname.rpartition(".")[0]
+    return None if not owner or owner.endswith("<locals>") else (method.module, owner)
 
 
 def _mentioned_as(function: ir.Function) -> tuple[str, ...]:

@@ -486,8 +486,20 @@ class Runner:
                 if not self._is_reached(root.place):
                     yield from self._assume(name, root)
             if not self._is_reached(launcher.place):
-                yield from self._assume(name, launcher)
-                yield from self._assume_of_heirs(name, launcher)
+                yield from self._assume_for(name, launcher, in_test)
+
+    def _assume_for(self, name: str, launcher: Caller, in_test: bool) -> Iterator[Ran]:
+        """Run a launcher that no root led to: by the methods of its own class that call it, else by itself."""
+        comes_to_end = False
+        for caller in () if in_test else self.callers.in_its_class(launcher):
+            for ran in self._assume(name, caller):
+                comes_to_end = comes_to_end or ran.machine.record.cut is None
+                yield ran
+        if comes_to_end or self._is_reached(launcher.place):
+            # What calls it does not with an object that nobody knows more of.
+            return
+        yield from self._assume(name, launcher)
+        yield from self._assume_of_heirs(name, launcher)
 
     def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
         """Run a function that has no visible caller."""

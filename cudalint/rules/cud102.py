@@ -95,14 +95,15 @@ notebook it is not offered for functions of cells.
 """
 
 from cudalint.finding import Severity
-from cudalint.machine.outcome import Kind, Outcome
+from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.rules.base import RepairLevel, Rule
 
 
 def _unseen(outcome: Outcome) -> Severity | None:
-    """Where all is seen, CUD101 speaks; tests decide nothing about their callers."""
+    """Where all is seen, CUD101 speaks; tests decide nothing about their callers, but guesses at packages hold there."""
     unseen = outcome.assumed or outcome.detail == "unseen" or (not outcome.certain and not outcome.caught)
-    return Severity.WARNING if unseen and not outcome.in_test else None
+    decides = not outcome.in_test or outcome.reason is Doubt.USES
+    return Severity.WARNING if unseen and decides else None
 
 
 RULE = Rule(

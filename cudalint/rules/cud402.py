@@ -92,7 +92,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     summary="a dataset holds CUDA tensors or a CUDA model, and forked DataLoader workers read it",
     outcomes={
-        Kind.INHERITED_IN_LOADER: "the dataset holds CUDA data, and forked DataLoader workers cannot read it ({subject})",
+        Kind.INHERITED_IN_LOADER: "forked DataLoader workers cannot read the CUDA data that they inherit ({subject})",
     },
     repair=RepairLevel.ALWAYS,
 )

@@ -6,7 +6,6 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import questions
-from cudalint.machine.effects.command_line.options import as_option
 from cudalint.machine.effects.stdlib import flags
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
@@ -144,7 +143,7 @@ def _asked(call: Call, names: list[str], default: Value) -> Value:
     off = next((text.partition("/")[2].strip() for text in _texts(call) if "/" in text), flag)
     if default in (TRUE, FALSE):
         return flags.may_be_given(default, (flag, off), call.site)
-    return as_option(default, unknown("option", call.site, flag, "choice"))
+    return flags.as_option(default, unknown("option", call.site, flag, "choice"))
 
 
 def call_function(machine: Machine, call: Call) -> Results:

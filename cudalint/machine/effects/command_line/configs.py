@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from cudalint.machine import operators
-from cudalint.machine.effects.command_line import commands, options
+from cudalint.machine.effects.command_line import commands
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib import settings
+from cudalint.machine.effects.stdlib.flags import as_option
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -230,7 +231,7 @@ def _as_options(value: Value, state: State, site: Site, depth: int) -> Value:
     found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
     if isinstance(found, Dict):
         fields = {
-            name: options.as_option(_as_options(inner, state, site, depth + 1), unknown("option", site, depth, name))
+            name: as_option(_as_options(inner, state, site, depth + 1), unknown("option", site, depth, name))
             for name, inner in found.items.items()
             if isinstance(name, str)
         }

@@ -9,6 +9,7 @@ from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.effects.stdlib.attributes import has
 from cudalint.machine.effects.stdlib.environment import is_started_by_program, note_machines
+from cudalint.machine.effects.stdlib.flags import as_option
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, WHOLE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -233,16 +234,6 @@ def _listed(machine: Machine, call: Call, default: Value, given: Value) -> Value
     if items == []:
         return given
     return (*default, *given) if items and len(items) == 1 and "nargs" in call.kwargs else as_option(default, given)
-
-
-def as_option(default: Value, given: Value) -> Value:
-    """An option that the user may set: a flag may be true or false, a default of nothing may become something."""
-    found = constant(default)
-    if isinstance(found, bool):
-        return given
-    if found in (0, 1, "", "0"):
-        return (*default, *given)
-    return default
 
 
 def flags(machine: Machine, call: Call) -> Results:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence as Row
 
-from cudalint.machine.effects.command_line.options import as_option, words_of
+from cudalint.machine.effects.command_line.options import words_of
 from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.stdlib.flags import as_option
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine

@@ -101,7 +101,7 @@ def trainer(machine: Machine, call: Call) -> Results:
     fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
     made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
-    if spared or (arguments is None and given not in (None, NONE)):
+    if spared or (arguments is None and given not in (None, NONE)) or state.process.withheld is not None:
         return [(state, made)]
     after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True)
     if after is None:

@@ -268,6 +268,9 @@ def device(machine: Machine, call: Call) -> Results:
     if not found:
         symbol = only(value)
         return [(call.state, unknown(DEVICE, symbol if isinstance(symbol, Unknown) else call.site))]
+    if not any(isinstance(one, Dev) and one.is_gpu for one in found):
+        # What it is instead of the default that is named may be asked later.
+        found += [other for atom in value if isinstance(atom, Unknown) for other in unknown(DEVICE, atom)]
     return [(call.state, tuple(dict.fromkeys(found)))]
 
 

@@ -46,8 +46,16 @@ def apart(machine: Machine, call: Call) -> list[Call]:
         # Among ranks it matters which number it is.
         name = "index"
     value = call.get(name) if name else None
-    if value is None or len(value) < 2 or questions.identity(value) is None:
+    if value is None or questions.identity(value) is None:
         return [call]
+    named = questions.gpu_named(call.state.facts, value)
+    if named is not None:
+        return [_with(call, name, const(named), call.state)]
+    if len(value) < 2:
+        return [call]
+    left = questions.left_of(call.state.facts, value)
+    if left and left != value:
+        return [_with(call, name, const("cuda") if _is_no_cpu(left, value) else left, call.state)]
     texts = [(atom, device) for atom in value if (device := _first(operators.device_of((atom,)))) is not None]
     on_gpu = [atom for atom, device in texts if device.is_gpu]
     if not on_gpu:
@@ -64,6 +72,11 @@ def apart(machine: Machine, call: Call) -> list[Call]:
     return [_with(call, name, tuple(on_gpu), call.state), _with(call, name, rest, other)]
 
 
+def _is_no_cpu(left: Value, value: Value) -> bool:
+    """Whether what is left of a device is unknown, and known not to be the CPU that was its default."""
+    return const("cpu")[0] in value and all(isinstance(atom, Unknown) for atom in left)
+
+
 def _text_of(atom: Atom) -> Value:
     return const(operators.device_text(atom)) if isinstance(atom, Dev) else (atom,)
 
@@ -74,6 +87,15 @@ def _with(call: Call, name: str, value: Value, state: State) -> Call:
         return replace(call, state=state, kwargs={**call.kwargs, name: value})
     place = call.params.index(name)
     return replace(call, state=state, args=[*call.args[:place], value, *call.args[place + 1 :]])
+
+
+def takes_gpu(call: Call) -> bool:
+    """Whether a function takes the GPU although it is told of no device.
+
+    What is built on torch does where it sees one, and works on the CPU where a scheduler may have hidden them all.
+    """
+    of_torch = call.text("framework", "torch") == "torch"
+    return call.flag("default-gpu") and not (of_torch and call.state.process.withheld is not None)
 
 
 def depends(call: Call) -> bool:
@@ -150,7 +172,7 @@ def _by_name(call: Call) -> Dev | None:
         return Dev("cuda") if spread else _first(operators.device_of(value))
     if call.open:
         return None
-    return Dev("cuda") if call.flag("default-gpu") else None
+    return Dev("cuda") if takes_gpu(call) else None
 
 
 def _parts_of(value: Value | None, state: State) -> Value | None:

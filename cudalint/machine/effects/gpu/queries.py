@@ -26,7 +26,8 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     if call.text("returns") in _OF_HIDDEN and sees_none(machine, call.state.process):
         return [(call.state, const(_OF_HIDDEN[call.text("returns")]))]
     device = choices.chosen(call) if choices.depends(call) else _device_argument(call)
-    if not _stays_on_gpu(call, device) or choices.idle(machine, call):
+    untold = device is None and call.flag("default-gpu")
+    if not _stays_on_gpu(call, device) or choices.idle(machine, call) or (untold and not choices.takes_gpu(call)):
         wanted = "none"
     elif call.receiver is not None and call.get(call.text("device", "device")) is None:
         device = _own_device(call.receiver, call) or device

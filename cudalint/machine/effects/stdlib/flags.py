@@ -8,7 +8,10 @@ from cudalint.machine.heap import Class, Closure
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, TRUE, Bound, Ref, Value, const, only, unknown
+from cudalint.machine.values import FALSE, TRUE, Bound, Ref, Value, const, constant, only, unknown
+
+# Texts by which an option says no: whoever has a GPU may say something else.
+_WITHOUT = frozenset({"no", "n", "false", "f", "off", "none", "cpu"})
 
 
 def may_be_given(default: Value, names: Iterable[str], site: Site) -> Value:
@@ -19,8 +22,18 @@ def may_be_given(default: Value, names: Iterable[str], site: Site) -> Value:
     return unknown("option", site, on, "flag") if default == FALSE else default
 
 
+def as_option(default: Value, given: Value) -> Value:
+    """An option that the user may set: a flag may be true or false, a default of nothing may become something."""
+    found = constant(default)
+    if isinstance(found, bool):
+        return given
+    if found in (-1, 0, 1, "", "0", "-1") or (isinstance(found, str) and found.lower() in _WITHOUT):
+        return (*default, *given)
+    return default
+
+
 def of_function(machine: Machine, function: Value, state: State, said: list[str] | None = None) -> dict[str, Value]:
-    """The flags of a function, or of a record, that a command line is made of; by its words where they are ``said``."""
+    """What a command line sets of a function, or of a record, that it is made of; flags by its words if ``said``."""
     atom = only(function)
     atom = atom.function if isinstance(atom, Bound) else atom
     found = state.get(atom) if isinstance(atom, Ref) else None
@@ -33,10 +46,13 @@ def of_function(machine: Machine, function: Value, state: State, said: list[str]
             return {}
     flags: dict[str, Value] = {}
     for name, default in given.items():
-        if default not in (TRUE, FALSE):
-            continue
         on, off = _spelled(name)
-        if said is None:
+        if default not in (TRUE, FALSE):
+            option = as_option(default, unknown("option", site, on, "choice"))
+            # How many there are of something is what the function says, as long as nobody says otherwise.
+            if said is None and option != default and default not in (const(0), const(1)):
+                flags[name] = option
+        elif said is None:
             flags[name] = may_be_given(default, (on, off), site)
         elif not said:
             flags[name] = default

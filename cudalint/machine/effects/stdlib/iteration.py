@@ -364,6 +364,9 @@ def consume(machine: Machine, call: Call) -> Results:
         if least is not None and least > 0:
             return [(call.state, counting.some_number(least, call.path, call.site))]
         return arrays.like(machine, call)
+    left = _left_early(machine, call) if call.path in _VERDICTS else None
+    if left is not None:
+        return left
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         chosen = _chosen(machine, call, state)
@@ -378,6 +381,37 @@ def consume(machine: Machine, call: Call) -> Results:
         answer = _answer(machine, call, rounds, state)
         results.extend((s, answer or value) for s, value in arrays.like(machine, inner))
     return results
+
+
+def _left_early(machine: Machine, call: Call) -> Results | None:
+    """``any`` and ``all`` of a generator, which go no further than to what decides; None where nothing is seen to."""
+    atom = only(call.args[0])
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(atom, Ref) or not isinstance(found, Generator) or not machine.can_step(found, call.state):
+        return None
+    decisive = call.path == _ANY
+    results: Results = []
+    waiting = [call.state.clone()]
+    for _ in range(_MOST_ASKED):
+        asked, waiting = waiting, []
+        for state in asked:
+            given, ended = _next(machine, call, atom, state)
+            results.extend((after, const(not decisive)) for after in ended)
+            for after, value in given:
+                truth = machine.truth(value, after)[0]
+                if truth is None:
+                    return None
+                if truth is decisive:
+                    results.append((after, const(decisive)))
+                else:
+                    waiting.append(after)
+    return None if waiting else results
+
+
+def _next(machine: Machine, call: Call, ref: Ref, state: State) -> tuple[Results, list[State]]:
+    """What a generator gives next, and the paths on which it has ended."""
+    found = state.get(ref)
+    return machine.advance(ref, found, state, call.frame) if isinstance(found, Generator) else ([], [state])
 
 
 def _chosen(machine: Machine, call: Call, state: State) -> Results | None:
@@ -420,6 +454,8 @@ def _decides(path: str, truths: set[bool | None]) -> bool:
 
 
 _ANY = "builtins.any"
+# How many elements of a generator are asked for one by one.
+_MOST_ASKED = 8
 _VERDICTS = frozenset({_ANY, "builtins.all"})
 _CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtins.min": min}
 

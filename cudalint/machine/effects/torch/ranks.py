@@ -217,6 +217,9 @@ def selected_by_library(machine: Machine, call: Call) -> State | None:
     """The state after a library selected the rank's device; None where touching the GPU ends the path."""
     state: State | None = call.state
     assert state is not None
+    if state.process.withheld is not None:
+        # It works on the CPU where it sees no GPU.
+        return state
     framework = call.text("framework", "torch")
     state = cuda.touch(machine, state, call.frame, call.site, framework, call.text("gpu", "init"), call.label)
     if state is None:
