@@ -76,6 +76,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "build": str,
     "until": str,
     "daemon": bool,
+    "unasked": bool,
     "daemon-env": str,
     "method-env": str,
     "methods": list,

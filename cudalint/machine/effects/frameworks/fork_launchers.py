@@ -26,7 +26,8 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     workers_ = choices.argument(call, call.text("workers")) if call.text("workers") else None
     function = choices.argument(call, call.text("function", "function")) or _own(call)
     library = call.text("library", "multiprocessing")
-    alone = bool(call.text("workers")) and (workers_ is None or workers_ in (NONE, const(0)) or not function)
+    needs_number = bool(call.text("workers")) and not call.flag("unasked")
+    alone = needs_number and (workers_ is None or workers_ in (NONE, const(0)) or not function)
     if alone or not choices.is_asked(call) or choices.idle(machine, call):
         if call.text("kind") == "map" and function:
             args, named = _rows(machine, call, NONE)
