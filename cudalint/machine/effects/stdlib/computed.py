@@ -9,7 +9,6 @@ import ast
 import base64
 import binascii
 import bisect
-import csv
 import datetime
 import decimal
 import difflib
@@ -56,16 +55,6 @@ def _from_json(text: str) -> object:
     return json.loads(text)
 
 
-def _rows(lines: Iterable[str]) -> list[tuple[str, ...]]:
-    """``csv.reader``, as a program goes through it."""
-    return [tuple(row) for row in csv.reader(lines)]
-
-
-def _records(lines: Iterable[str]) -> list[dict[str, str]]:
-    """``csv.DictReader``, likewise."""
-    return list(csv.DictReader(lines))
-
-
 def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
     return [(key, list(group)) for key, group in itertools.groupby(items)]
 
@@ -85,7 +74,6 @@ _FUNCTIONS: dict[str, Callable[..., object]] = {
     "builtins.int.from_bytes": int.from_bytes, "builtins.bytes.fromhex": bytes.fromhex,
     "builtins.float.fromhex": float.fromhex, "builtins.str.maketrans": str.maketrans,
     "builtins.round": round, "builtins.sum": sum, "builtins.zip": zip,
-    "csv.DictReader": _records, "csv.reader": _rows,
     "datetime.date": datetime.date, "datetime.datetime": datetime.datetime, "datetime.time": datetime.time,
     "datetime.timedelta": datetime.timedelta, "datetime.date.fromisoformat": datetime.date.fromisoformat,
     "datetime.datetime.fromisoformat": datetime.datetime.fromisoformat,

@@ -212,11 +212,12 @@ def offload(machine: Machine, call: Call) -> Results:
 
 
 def module_call(machine: Machine, call: Call) -> Results:
-    """``model(x)``: reads the parameters; the result is where they are."""
+    """``model(x)``: reads the parameters; the result is where they are. Some models ask for a GPU on the way."""
     receiver = call.receiver
     if receiver is None:
         return [(call.state, unknown("forward", call.site))]
-    state: State | None = call.state
+    asks = call.text("gpu", "none")
+    state = touch(machine, call.state, call.frame, call.site, "torch", asks, "calling the model", unnamed=True)
     for value in ((receiver,), *call.args):
         for atom in gpu_atoms(value, call.state):
             if state is not None:
