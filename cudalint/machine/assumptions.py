@@ -55,8 +55,8 @@ class Asking:
 
     ``positive``: the test holds where the question is answered by yes. ``chooses``: it is no test, but something that
     happens on a GPU or not by the answer. ``required``: it is asserted, and the program ends where it does not hold.
-    ``fits``: it is part of what a pattern asks, and ``whole`` is that pattern. ``picks``: a dict is
-    asked by a key that is not known, and ``whole`` is where that is done.
+    ``fits``: it is part of what a pattern asks, and ``whole`` is that pattern. ``picks``: a dict is asked by a key that
+    is not known, and ``whole`` is where that is done. ``gets``: ``whole`` is an item that may not be there.
     """
 
     whole: Site
@@ -66,6 +66,7 @@ class Asking:
     required: bool = False
     fits: bool = False
     picks: bool = False
+    gets: bool = False
 
 
 def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]:
@@ -262,6 +263,8 @@ def is_stand_in(value: Hashable) -> bool:
 def _written(place: Asking, told: questions.Asked, answer: bool) -> Assumption:
     if place.chooses:
         return Assumption(place.whole, _negated("is on a GPU", answer))
+    if place.gets:
+        return Assumption(place.whole, _negated("is there", answer))
     if place.picks and told[0] == "==":
         return Assumption(place.whole, f"{'picks' if answer else 'does not pick'} {_constant(told[1])}")
     if place.subject is not None and told[0] != "true":

@@ -40,6 +40,7 @@ class Raised:
 
 # What a set is refused, or a dict as a key.
 NO_HASH = Raised(None, ("TypeError",))
+NO_KEY = Raised(None, ("KeyError", "LookupError"))
 
 
 @dataclass(slots=True)
@@ -60,7 +61,8 @@ class Frame:
     """Where the exits of a body are gathered while it runs.
 
     ``around`` is what a context manager runs at its ``yield``, which happens outside of it: in ``outside``; ``sent`` is
-    what a generator is sent there; ``steps`` how one goes on that is not run as a whole.
+    what a generator is sent there; ``steps`` how one goes on that is not run as a whole. ``waits_for_key``: a handler
+    is written for keys that are not there.
     """
 
     scope: Ref
@@ -76,6 +78,7 @@ class Frame:
     handling: list[Raised] = field(default_factory=list)
     tries: int = 0
     guards_import: bool = False
+    waits_for_key: bool = False
     around: Around | None = None
     sent: Value | None = None
     steps: Steps | None = None

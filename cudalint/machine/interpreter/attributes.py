@@ -14,7 +14,7 @@ from functools import cache
 from cudalint.machine import absent, enums, mappings, operators, paths, questions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import ABSTRACT, ABSTRACT_META, behind, defines, is_abstract, is_class, order_of
-from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
+from cudalint.machine.frame import NO_HASH, NO_KEY, Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -638,7 +638,10 @@ class Attributes(Core):
         if isinstance(atom, Unknown):
             if before := self._put_before(atom, state):
                 return self.item(before, key, state, frame, site)
-            return [(state, self._put_into(atom, item_field(key), state) or unknown(atom.sym, "[]", key))]
+            put = self._put_into(atom, item_field(key), state)
+            if frame.waits_for_key and not put and self._lacks_key(atom, key, state, frame, site):
+                return []
+            return [(state, put or unknown(atom.sym, "[]", key))]
         if atom == PYTHON_VERSION and constant(key) == 0:
             return [(state, const(sys.version_info.major))]
         if atom == PYTHON_VERSION and constant(key) == 1:
@@ -650,6 +653,22 @@ class Attributes(Core):
             # What a library holds, such as sys.argv, is the same wherever it is looked up.
             return [(state, unknown(atom, "[]", key))]
         return [(state, unknown("item", site, atom))]
+
+    def _lacks_key(self, atom: Unknown, key: Value, state: State, frame: Frame, site: Site) -> bool:
+        """Whether something unknown lacks a key; where it may, a path on which it does goes to the handler."""
+        wanted = only(key)
+        if not isinstance(wanted, Const | Unknown):
+            return False
+        asked = only(questions.comparison("in", wanted, atom))
+        if not isinstance(asked, Unknown):
+            return False
+        has = state.fact(asked.sym)
+        if has is False:
+            self.fail(state, frame, NO_KEY)
+        elif has is None:
+            self.record.asked.setdefault(asked.sym, Asking(site, None, positive=True, gets=True))
+            self.fail(state.split(asked.sym), frame, NO_KEY)
+        return has is False
 
     def picked(self, found: Dict, key: Value, state: State, site: Site, default: Value | None = None) -> Results:
         """The items that a key may lead to; where that is not known, a finding says which one it is about."""

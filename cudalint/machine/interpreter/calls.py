@@ -546,6 +546,7 @@ class Calls(Core):
         state.stack = self.chain(state, site, message)
         receiver = args[0][0] if args and args[0] and closure.owner is not None else None
         inner = Frame(scope, closure.module, function, closure.owner, receiver, raises=frame.raises, tries=frame.tries)
+        inner.waits_for_key = frame.waits_for_key
         inner.around = around
         inner.sent = sent
         inner.steps = steps

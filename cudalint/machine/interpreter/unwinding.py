@@ -44,6 +44,7 @@ from cudalint.machine.values import (
 )
 
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
+_KEY_ERRORS = frozenset({"KeyError", "LookupError"})
 # So many exceptions of one kind are told apart by what they say.
 MOST_TOLD_APART = 2
 _EXITS = ("__exit__", "__aexit__")
@@ -60,12 +61,15 @@ class Unwinding(Core):
         left = len(outer), len(frame.breaks), len(frame.continues)
         frame.raises = []
         guarded = frame.guards_import
-        frame.guards_import = guarded or any(_catches_import(handler.type) for handler in node.handlers)
+        frame.guards_import = guarded or any(_is_for(_IMPORT_ERRORS, handler.type) for handler in node.handlers)
+        waited = frame.waits_for_key
+        frame.waits_for_key = waited or any(_is_for(_KEY_ERRORS, handler.type) for handler in node.handlers)
         waits = 1 if node.handlers or any(map(_leaves, node.final)) else 0
         frame.tries += waits
         after = self.block(node.body, [state], frame)
         frame.tries -= waits
         frame.guards_import = guarded
+        frame.waits_for_key = waited
         raised, frame.raises = frame.raises, outer
         after = self.block(node.orelse, after, frame)
         finished: list[State] = []
@@ -588,10 +592,10 @@ def _called(node: ir.Expr) -> ir.Expr:
     return _called(node.func) if isinstance(node, ir.Call) else node
 
 
-def _catches_import(node: ir.Expr | None) -> bool:
-    """Whether a handler is written for imports that fail."""
+def _is_for(names: frozenset[str], node: ir.Expr | None) -> bool:
+    """Whether a handler is written for one of these exceptions."""
     kinds = node.items if isinstance(node, ir.Display) else (node,)
-    return any(k is not None and spelled(k) in _IMPORT_ERRORS for k in kinds)
+    return any(k is not None and spelled(k) in names for k in kinds)
 
 
 def _order_of(entry: Class | str) -> list[str]:
