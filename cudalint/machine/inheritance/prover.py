@@ -27,6 +27,8 @@ _PARAMETER = ("torch.nn.Parameter", "torch.nn.parameter.", "torch.nn.Uninitializ
 _OF_WEIGHTS = frozenset({"module.call", "module.tensor", "module.data"})
 # What may draw random numbers.
 _MAY_DRAW = ("~indifferent",)
+# Whose random numbers torch begins anew in each worker of a loader.
+_SEEDED_BY_LOADERS = frozenset({"numpy", "random", "torch"})
 # What tells where the data of a tensor lies.
 _TELLS_WHERE = frozenset({"is_shared", "data_ptr", "untyped_storage", "storage"})
 
@@ -257,7 +259,7 @@ class Prover(Recomputing):
             is_felt = is_asked_for or any(self.library.feels(path, entry.felt_by) for path in watch.called)
             if entry.felt_by and not is_felt:
                 continue
-            if entry.doubt.why is Why.SEEDS and not draws:
+            if entry.doubt.why is Why.SEEDS and (not draws or self._begins_anew(watch, entry.doubt.name)):
                 continue
             if entry.handed in handed:
                 # An executor may start more of its workers when more work comes, and then hands them this.
@@ -267,6 +269,11 @@ class Prover(Recomputing):
             repeated = entry.key in watch.booted and entry.doubt.why is not Why.SEEDS
             if any(map(entry.stands, watch.moments)) and not repeated:
                 yield entry.doubt
+
+    def _begins_anew(self, watch: Watch, name: str) -> bool:
+        """Whether torch seeds a worker of its loaders, by a number that its parent draws, where the program seeded."""
+        found = self.record.launches.get((watch.launch.anchor, watch.launch.method))
+        return found is not None and found.family == "loader" and name.partition(".")[0] in _SEEDED_BY_LOADERS
 
     def _read(self, watch: Watch) -> Iterator[Doubt]:
         """The variables that the worker reads and that are not seen to be what a fork would have inherited."""

@@ -135,6 +135,16 @@ class _Restart:
     """Persistent workers begin a new epoch."""
 
 
+def _seed_numpy(seed: int, worker: int) -> None:
+    """NumPy's own generator, where there is NumPy: by other numbers than those of the others, so that none are alike."""
+    try:
+        import numpy
+    except ImportError:
+        return
+    words = [worker, seed & 0xFFFFFFFF, seed >> 32, 0]
+    numpy.random.seed(numpy.random.SeedSequence(words).generate_state(4))
+
+
 def _worker_loop(settings: dict[str, Any], tasks: Any, results: Any, worker: int, seed: int) -> None:
     global _worker_info
     where = f"in DataLoader worker process {worker}"
@@ -143,6 +153,7 @@ def _worker_loop(settings: dict[str, Any], tasks: Any, results: Any, worker: int
     import random
 
     random.seed(seed + worker)
+    _seed_numpy(seed, worker)
     _worker_info = WorkerInfo(id=worker, num_workers=settings["workers"], seed=seed + worker, dataset=settings["dataset"])
     failed = None
     fetcher = None
