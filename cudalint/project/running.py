@@ -490,13 +490,14 @@ class Runner:
 
     def _assume_for(self, name: str, launcher: Caller, in_test: bool) -> Iterator[Ran]:
         """Run a launcher that no root led to: by the methods of its own class that call it, else by itself."""
-        comes_to_end = False
+        never_leads = False
         for caller in () if in_test else self.callers.in_its_class(launcher):
             for ran in self._assume(name, caller):
-                comes_to_end = comes_to_end or ran.machine.record.cut is None
+                # One with an option may lead there when it is given.
+                is_whole = ran.machine.record.cut is None and not any(p.default for p in caller.function.params)
+                never_leads = never_leads or is_whole
                 yield ran
-        if comes_to_end or self._is_reached(launcher.place):
-            # What calls it does not with an object that nobody knows more of.
+        if never_leads or self._is_reached(launcher.place):
             return
         yield from self._assume(name, launcher)
         yield from self._assume_of_heirs(name, launcher)

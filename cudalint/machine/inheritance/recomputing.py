@@ -109,8 +109,8 @@ class Recomputing(Texts):
             super()._stores_into(address, site, state, lossy)
             return
         match address:
-            case (("module", str()) as home, str(name)) if self._may_set and not lossy:
-                self._was_set.add((home, name))
+            case (("module", str(module)), str(name)) if self._may_set and not lossy:
+                self._was_set.add((("module", module), name))
             case _:
                 super()._stores_into(address, site, state, lossy)
 
