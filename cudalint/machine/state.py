@@ -515,16 +515,20 @@ class State:
         found = self.heap.get(address)
         return self.frozen.get(address) if found is None else found
 
+    def objects_at(self) -> dict[Hashable, Object]:
+        """Whatever lies on the heap of this path, by its address."""
+        return {**self.frozen, **self.heap}
+
     def objects(self) -> Iterable[Object]:
         """Whatever lies on the heap of this path."""
-        return {**self.frozen, **self.heap}.values()
+        return self.objects_at().values()
 
     def freeze(self, most: int = LARGE_LAYER) -> None:
         """Make the path's own objects, if there are more than this, part of what all paths that split from it share."""
         if len(self.heap) <= most:
             return
         self.layer = Layer(self.layer, self.heap, self.counts, 1 if self.layer is None else self.layer.depth + 1)
-        self.frozen = {**self.frozen, **self.heap}
+        self.frozen = self.objects_at()
         self.frozen_counts = {**self.frozen_counts, **self.counts}
         self.heap = {}
         self.counts = {}

@@ -70,8 +70,7 @@ class Recomputing(Texts):
             return frozenset()
         found: set[tuple[str, str]] = set()
         for watch in self._reading(given.state):
-            launch = watch.launch
-            for parent in (launch.parent,) if launch.later is None else (launch.parent, launch.later):
+            for parent in _parents(watch):
                 names = self._sets_alike(watch, parent, ref, closure, given.state)
                 if not names:
                     return frozenset()
@@ -83,7 +82,7 @@ class Recomputing(Texts):
     ) -> frozenset[tuple[str, str]]:
         """The variables that a function sets here, and leaves in its parent; none where it comes to something else."""
         nothing: tuple[list[Value], dict[str, Value]] = ([], {})
-        there = [Ref(at) for at, found in (*parent.frozen.items(), *parent.heap.items()) if _is_same(found, closure)]
+        there = [Ref(at) for at, found in parent.objects_at().items() if _is_same(found, closure)]
         function = parent.get(there[0]) if len(there) == 1 else None
         theirs = self._runs_again(there[0], function, nothing, parent) if isinstance(function, Closure) else []
         mine = self._runs_again(ref, closure, nothing, fresh, may_set=True) if theirs else []
@@ -97,7 +96,7 @@ class Recomputing(Texts):
         (before, given), (after, made) = one, two
         rows = [(given, made), *((variable(before, *name), variable(after, *name)) for name in names)]
         comparison = self.comparison(watch, before, after)
-        return not any(True for left, right in rows for _ in comparison.variables(left, right, ""))
+        return not any(any(comparison.variables(left, right, "")) for left, right in rows)
 
     def _reads(self, module: str, name: str, state: State, site: Site | None = None) -> None:
         # What is run for what it sets is run once more, for what it reads.
@@ -135,8 +134,7 @@ class Recomputing(Texts):
         return bool(self._remembered.get(memory))
 
     def _asks_again(self, watch: Watch, ref: Ref, closure: Closure, fresh: State) -> None:
-        launch = watch.launch
-        for parent in (launch.parent,) if launch.later is None else (launch.parent, launch.later):
+        for parent in _parents(watch):
             for memory in _memories_of(closure, parent):
                 same = watch.remembers.get(memory.address, True)
                 watch.remembers[memory.address] = same and self._comes_to(watch, memory, parent, ref, closure, fresh)
@@ -244,6 +242,12 @@ class Recomputing(Texts):
 def recomputed(watch: Watch) -> set[Hashable]:
     """Where functions of the parent keep what they remember, to which a fresh process came as well."""
     return {address for address, same in watch.remembers.items() if same}
+
+
+def _parents(watch: Watch) -> tuple[State, ...]:
+    """The parent as its workers were started, and as it hands them tasks where that is later."""
+    launch = watch.launch
+    return (launch.parent,) if launch.later is None else (launch.parent, launch.later)
 
 
 def _memories_of(closure: Closure, state: State) -> Iterator[Ref]:

@@ -238,7 +238,7 @@ def _as_data(atom: Atom) -> Atom:
 
 def _globals(state: State) -> Iterator[Value]:
     """The variables of all modules."""
-    for address, found in {**state.frozen, **state.heap}.items():
+    for address, found in state.objects_at().items():
         if isinstance(found, Scope) and isinstance(address, tuple) and address[:1] == ("module",):
             yield from found.variables.values()
 

@@ -66,7 +66,7 @@ def _preloaded(state: State, main: str) -> list[Value]:
     if state.process.driver is None:
         return []
     found: list[Value] = []
-    for _, held in sorted({**state.frozen, **state.heap}.items(), key=repr):
+    for _, held in sorted(state.objects_at().items(), key=repr):
         if not isinstance(held, Scope) or held.kind != "module" or held.module == main:
             continue
         for name, value in held.variables.items():

@@ -281,8 +281,7 @@ def _only_application(state: State) -> Ref | None:
 
 
 def _all_applications(state: State) -> list[Ref]:
-    heap = {**state.frozen, **state.heap}
-    return [Ref(a) for a, o in heap.items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
+    return [Ref(a) for a, o in state.objects_at().items() if isinstance(o, LibraryObject) and o.type in _APPLICATIONS]
 
 
 def begins(state: State) -> bool:

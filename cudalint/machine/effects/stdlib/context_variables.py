@@ -39,7 +39,7 @@ def get(machine: Machine, call: Call) -> Results:
 def copied(machine: Machine, call: Call) -> Results:
     """``copy_context()``: what each variable is now."""
     now: dict[Hashable, Value] = {}
-    for address, found in {**call.state.frozen, **call.state.heap}.items():
+    for address, found in call.state.objects_at().items():
         if isinstance(found, LibraryObject) and found.type == TYPE:
             now[Ref(address)] = found.fields.get(_VALUE, ())
     kept = call.state.new(("variables", call.site), Dict(now))

@@ -217,7 +217,7 @@ def subclasses(machine: Machine, call: Call) -> Results:
     """``Base.__subclasses__()``: the classes of the program that name it as a base, as far as they are defined."""
     state, base = call.state, call.receiver
     below: list[Value] = []
-    for address, found in (*state.frozen.items(), *state.heap.items()):
+    for address, found in state.objects_at().items():
         if isinstance(found, Class) and any(base in value for value in found.bases):
             below.append((Ref(address),))
     made = Sequence("list", tuple(dict.fromkeys(below)))
