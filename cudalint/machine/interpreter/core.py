@@ -663,6 +663,14 @@ class Core(Hooks, ABC):
         """An unknown function, or an object that nobody knows, is given these values."""
 
     @abstractmethod
+    def calls_now(self, path: str, given: Given) -> list[State]:
+        """The paths after a function of a library has called what it is given, if it does so before it returns."""
+
+    @abstractmethod
+    def called_one(self, args: list[Value], state: State) -> Atom | None:
+        """The function of the program that is all that something is given."""
+
+    @abstractmethod
     def at_any_time(self, state: State, run: Callable[[], Results]) -> Results:
         """Run what may be called again by then, when the process did something else."""
 
