@@ -277,7 +277,8 @@ class Core(Hooks, ABC):
             return []
         most = self._most_steps
         limit = f"{self._most_import_steps}" if self._is_making else "half"
-        part = f", {limit} of them for imports" if self._importing else ""
+        # An import that begins late has met its own limit when it has hardly begun.
+        part = f", of which imports get {limit}" if self._importing and self._steps <= most else ""
         part = " in an import" if self._is_preparing else part
         self.record.cut = self.record.cut or f"more than {most} steps{part}"
         if self._importing and (self._steps <= most or self._is_preparing):
