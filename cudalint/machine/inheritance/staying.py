@@ -46,6 +46,8 @@ class Staying(Returning):
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
                 self._leaves_changed(atom.address, attr, state)
+            if isinstance(atom, Lib) and self._is_started(state):
+                self._stayed.setdefault(atom.path, set()).add(attr)
         states = super().set_attribute(owner, attr, value, state, frame, site)
         self._part_set = outer
         return states
@@ -65,6 +67,8 @@ class Staying(Returning):
             case (("module", str(module)), str(name)):
                 if not self._sets_as_parent(module, name):
                     self._leaves_changed(("module", module), name, state)
+            case (tuple(scope), str(name)):
+                self._leaves_changed(scope, name, state)
             case _:
                 self._leaves_changed(address, self._part_set, state)
         super()._stores_into(address, site, state, lossy)
@@ -86,25 +90,29 @@ class Staying(Returning):
     # -- who looks at that --------------------------------------------------------------------------------------------
 
     def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
-        """A variable, from the inside out; one of a module may be what a worker has set in its own."""
+        """A variable, from the inside out; a worker may have set it in its own module, or in its own function."""
         if self._stayed and not self._is_started(state):
-            module = self._home_of(name, state, scope)
-            if module is not None and name in self._stayed.get(module.address, ()):
+            home = self._home_of(name, state, scope)
+            if home is not None and name in self._stayed.get(home.address, ()):
                 self._sees_nothing(Site("", 0), name)
         return super().lookup(name, state, scope)
 
     def _home_of(self, name: str, state: State, scope: Ref | None) -> Ref | None:
-        """The module whose variable a name is; None where it is none."""
+        """Where a name is found."""
         while scope is not None:
             found = state.get(scope)
             if not isinstance(found, Scope):
                 return None
-            if found.kind == "module":
+            if found.kind == "module" or (name in found.variables and found.kind != "class"):
                 return scope
-            if name in found.variables and found.kind != "class":
-                return None
             scope = found.parent
         return None
+
+    def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
+        changed = isinstance(atom, Lib) and name in self._stayed.get(atom.path, ())
+        if changed and not self._is_started(state):
+            self._sees_nothing(site)
+        return super()._attribute_of(atom, name, state, frame, site)
 
     def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
         looks = bool(self._stayed) and not self._is_started(state)
