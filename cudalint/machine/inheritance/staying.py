@@ -33,8 +33,15 @@ class Staying(Returning):
         super().__init__(setting)
         # What workers changed: the objects of their parent, each with the attributes, names or keys; None for any.
         self._stayed: dict[Hashable, set[Hashable]] = {}
+        # By what stands for several objects that tasks are given, these.
+        self._several: dict[Hashable, list[Hashable]] = {}
         # Which attribute or key of an object is being set.
         self._part_set: Hashable = None
+
+    def stands_for(self, one: Ref, all_of: Iterable[Atom | None]) -> None:
+        """One object stands for what the tasks of a launch are given, which differ."""
+        super().stands_for(one, all_of)
+        self._several[one.address] = [atom.address for atom in all_of if isinstance(atom, Ref)]
 
     # -- what workers change ------------------------------------------------------------------------------------------
 
@@ -83,7 +90,9 @@ class Staying(Returning):
             return
         for watch in self._reading(state):
             if _is_sent(address):
-                self._stayed.setdefault(_sender(address), set()).add(part)
+                sender = _sender(address)
+                for each in (sender, *self._several.get(sender, ())):
+                    self._stayed.setdefault(each, set()).add(part)
             elif any(fresh.at(address) is not None for fresh in watch.snapshots):
                 self._stayed.setdefault(_in_parent(address, watch), set()).add(part)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Value
+from cudalint.machine.values import Atom, Ref, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,9 @@ class Hooks:
 
     def begins_round(self, state: State) -> None:
         """A round of a loop begins."""
+
+    def stands_for(self, one: Ref, all_of: Iterable[Atom | None]) -> None:
+        """One object stands for what the tasks of a launch are given, which differ."""
 
     def gives_back(self, children: Iterable[tuple[State, Value]], raised: Iterable[tuple[State, Raised]]) -> None:
         """Workers have ended: what they return goes to their parent, or what their tasks ``raised``."""
