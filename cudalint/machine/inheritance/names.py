@@ -304,8 +304,10 @@ class Names(Submodules):
                 yield from self._named_in_unknown(sym, state)
             case _, Class(module=module, name=name) if module == self.main:
                 yield f"{name}.__module__"
-            case (Bound(function=Ref() as method), _) if isinstance(function := state.get(method), Closure):
-                yield f"repr({function.function.name})"
+            case Bound(function=method), _:
+                held = state.get(method) if isinstance(method, Ref) else None
+                if isinstance(held, Closure):
+                    yield f"repr({held.function.name})"
             case _, Closure(kind="function", function=function):
                 # Where it lies in memory.
                 yield f"repr({function.name})"
