@@ -79,6 +79,7 @@ from cudalint.machine.effects.stdlib import (
     mixins,
     mocks,
     parametrized,
+    patched,
     pickles,
     raised,
     records,
@@ -138,6 +139,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "future.outcome": results.outcome_of_task,
     "future.callback": results.done_callback,
     "class.method": plain.class_method,
+    "class.patched": patched.patched,
     "through": plain.through,
     "compiled": callables.compiled,
     "decorator": plain.decorator_factory,
@@ -597,6 +599,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "cluster": lazy_tasks.cluster,
     "component": environments.component,
     "components": environments.components,
+    "component.kept": environments.keep_component,
     "thread.trials": threads.trials,
 }
 
