@@ -72,6 +72,38 @@ def test_bad_metadata_is_no_failure(tmp_path: Path) -> None:
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD102"]
 
 
+OF_LIBRARY = """\
+=== hyperopt/__init__.py
+=== hyperopt/fmin.py
+def fmin(fn, space):
+    return space
+=== tools/search.py
+import multiprocessing as mp
+import torch
+from hyperopt.fmin import fmin
+def job(space=None):
+    torch.cuda.init()
+def use():
+    torch.zeros(1).cuda()
+if __name__ == "__main__":
+    fmin(job, {})
+    mp.get_context("fork").Process(target=use).start()
+"""
+NAMES = {
+    "pyproject.toml": ['[project]\nname = "Hyperopt"\n', '[tool.poetry]\nname = "hyperopt"\n'],
+    "setup.cfg": ["[metadata]\nname = hyperopt\n"],
+    "setup.py": ['from setuptools import setup\nsetup(name="hyperopt")\n'],
+}
+
+
+@pytest.mark.parametrize(("name", "said"), [(name, said) for name, texts in NAMES.items() for said in texts])
+def test_a_project_that_is_only_called_as_a_library_is_read_itself(tmp_path: Path, name: str, said: str) -> None:
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(OF_LIBRARY).items()]
+    assert analyse(given, Options(), root=str(tmp_path)).findings == ()
+    (tmp_path / name).write_text(said, encoding="utf-8")
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
+
+
 def test_recursion_over_what_nobody_knows_costs_little() -> None:
     text = (
         "import multiprocessing as mp\nimport torch\n\n\ndef to_device(data, device):\n"
