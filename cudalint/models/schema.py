@@ -85,6 +85,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "refuses": str,
     "reused": bool,
     "unless-env": str,
+    "since": str,
     "decorator": bool,
     "children": str,
     "lazy": bool,

@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from cudalint.project.requirements import Newest
+
 _INIT = "__init__"
 
 
@@ -33,6 +35,8 @@ class Layout:
     holders: frozenset[str] = frozenset()
     # What the project is called where it is installed.
     distributions: frozenset[str] = frozenset()
+    # The newest releases of packages that it is used with.
+    newest: frozenset[Newest] = frozenset()
     # What such a folder is one part of, as far as it was asked for.
     _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Its parts in other roots, of one that was found from its importer.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -625,6 +626,8 @@ class LibraryEffects:
             return [(call.state, unknown("undone", call.site))]
         if call.flag("fixes-method"):
             launching.fix_default(machine, call.state, library_of(call), call.site, call.label)
+        if "since" in call.spec and machine.program.is_older(call.path.partition(".")[0], call.text("since")):
+            call = replace(call, spec={**call.spec, "gpu": "none"})
         known = computed.computed(machine, call)
         if known is not None:
             return known
