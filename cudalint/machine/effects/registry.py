@@ -283,6 +283,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "vars": records.variables,
     "names": lookups.names_of_frame,
     "eval": evaluated.evaluated,
+    "timed": evaluated.timed,
     "signal.handle": signals.handle,
     "signal.raised": signals.raised,
     "signal.killed": signals.killed,
