@@ -85,6 +85,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "refuses": str,
     "reused": bool,
     "unless-env": str,
+    "since": str,
     "decorator": bool,
     "children": str,
     "lazy": bool,
@@ -117,7 +118,8 @@ _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
         "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "devices",
-        "switches", "numbers", "currents", "processes", "parallel",
+        "switches", "numbers", "currents", "processes", "parallel", "loaders", "datasets", "givers", "items",
+        "in-processes", "mappers", "transforms", "readers",
     }
 )  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
@@ -143,7 +145,8 @@ DOES = frozenset(
         "settings.changed", "settings.has", "settings.mapping",
         "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
-        "future.outcome", "future.callback", "class.method", "command.context", "command.current-context",
+        "future.outcome", "future.callback", "class.method", "class.patched", "command.context",
+        "command.current-context",
         "stack.callback", "closing", "held", "held.called", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "queue.local.size", "event.local.asked",
         "event.local", "event.local.give", "event.local.wait", "event.local.meet",
@@ -160,7 +163,8 @@ DOES = frozenset(
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
         "pipeline.make", "pipeline.run", "command.given", "command.invoke", "command.run", "command.option",
         "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",
-        "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
+        "command.with-option", "compiled", "compose", "component", "component.kept", "components", "compose.call",
+        "config.create",
         "config.dotlist", "config.item", "config.merge", "config.overlay", "config.plain", "config.select",
         "config.structured", "consume", "container", "control", "copy", "counter",
         "context.copied", "context.run", "context-variable", "context-variable.get", "context-variable.reset",

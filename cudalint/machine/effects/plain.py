@@ -9,6 +9,7 @@ from dataclasses import replace
 from cudalint.machine import exceptions, file_questions, gpu_memory, listings, paths, questions
 from cudalint.machine.effects.concurrency import supposed
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
+from cudalint.machine.effects.torch import supposed_loaders
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
 from cudalint.machine.interpreter import Machine
@@ -168,6 +169,10 @@ def unmodelled(machine: Machine, call: Call) -> Results:
         return [(state, asked)]
     result = guesses.holder_of(machine, call)
     result = result or unknown("call", *made, *_follows_from(machine, call))
+    loaded = supposed_loaders.supposed(machine, call, result)
+    loaded = supposed.as_known(machine, call, result) if loaded is None else loaded
+    if loaded is not None:
+        return loaded
     return [
         (after, result)
         for made_here in guesses.after_making(machine, call)
