@@ -337,8 +337,8 @@ def _function(entry: Mapping[str, object], source: str) -> None:
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")
-    if entry.get("current", "needs") not in ("makes", "needs"):
-        raise ModelError(f"{where}: current must be makes or needs, not {entry['current']!r}")
+    if entry.get("current", "needs") not in ("makes", "needs", "takes"):
+        raise ModelError(f"{where}: current must be makes, needs or takes, not {entry['current']!r}")
     failure = entry.get("failure", {})
     for stage, how in failure.items() if isinstance(failure, Mapping) else ():
         if how not in _HOW:
