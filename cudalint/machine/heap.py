@@ -129,8 +129,8 @@ class Sequence:
 class Dict:
     """A dict: known constant keys, and what may stand under any other; ``factory`` makes what is missing.
 
-    ``view`` is the object whose attributes these are; ``last`` is what was put under a key that is not known, until
-    something else changes.
+    ``view`` is the object whose attributes these are, or the mapping that items are put into; ``last`` is what was put
+    under a key that is not known, until something else changes.
     """
 
     items: dict[Hashable, Value]

@@ -26,6 +26,14 @@ def refuses(params: tuple[ir.Param, ...], given: int, named: Collection[str]) ->
     return not wanted <= taken.union(known.intersection(named))
 
 
+def lacking(params: tuple[ir.Param, ...], given: int, named: Collection[str]) -> list[str]:
+    """The parameters without a default that a call has yet to name."""
+    by_place = [param.name for param in params if param.kind is ir.ParamKind.POSITIONAL]
+    taken = {*by_place[:given], *named}
+    wanted = (p for p in params if p.kind not in _VARIABLE and p.default is None and not p.unnamed)
+    return [param.name for param in wanted if param.name not in taken]
+
+
 def refused_by_record(fields: list[tuple[str, bool]], by_name: bool, given: int, named: Collection[str]) -> bool:
     """The same of an ``__init__`` that was made of fields, each with whether it has a default.
 

@@ -161,6 +161,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "container": containers.container,
     "drawn": iteration.drawn,
     "dict": containers.dict_,
+    "dict.chained": containers.chained,
     "counter": containers.counter,
     "defaultdict": containers.defaultdict,
     "range": iteration.range_,

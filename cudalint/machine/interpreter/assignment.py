@@ -425,7 +425,7 @@ class Assignment(Core):
         return [state]
 
     def store_dict(self, ref: Ref, made: Dict, state: State) -> None:
-        """A dict after a change; that of the names of an object, a class or a module changes these."""
+        """A dict after a change; that of the names of an object, a class, a module or another mapping changes these."""
         before = state.get(ref)
         state.store(ref, made)
         owner = state.get(made.view) if made.view is not None else None
@@ -437,6 +437,8 @@ class Assignment(Core):
             kept = {k: v for k, v in owner.fields.items() if k.startswith("<")}
             named = {k: v for k, v in made.items.items() if isinstance(k, str)}
             state.store(made.view, replace(owner, fields={**kept, **named}))
+        if made.view is not None and isinstance(owner, Dict):
+            self.store_dict(made.view, _changed_alike(owner, before, made), state)
         if made.view is None or not isinstance(owner, Instance):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
@@ -444,6 +446,14 @@ class Assignment(Core):
         if not made.exact:
             named[ANY_NAME] = TRUE
         state.store(made.view, replace(owner, attributes={**kept, **named}))
+
+
+def _changed_alike(owner: Dict, before: Object | None, made: Dict) -> Dict:
+    """The mapping that a chain of them puts into, after a change of the chain."""
+    known = before.items if isinstance(before, Dict) else {}
+    anew = {key: value for key, value in made.items.items() if known.get(key) != value}
+    kept = {key: value for key, value in owner.items.items() if key in made.items or key not in known}
+    return replace(owner, items={**kept, **anew}, exact=owner.exact and made.exact)
 
 
 def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:

@@ -118,6 +118,7 @@ class Calls(Core):
         args: list[Value] = []
         kwargs: dict[str, Value] = {}
         is_open = False
+        unnamed: Value = ()
         for arg, value in zip(node.args, values, strict=True):
             if arg.star == "*":
                 exact = self.exact_items(value, state)
@@ -130,15 +131,20 @@ class Calls(Core):
                 if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
                     is_open = is_open or not found.exact
+                    unnamed = unnamed if found.exact else found.element
                 elif known is not None:
                     kwargs.update(known)
                     is_open = True
                 else:
                     is_open = True
+                    unnamed = value
             elif arg.keyword is not None:
                 kwargs[arg.keyword] = value
             else:
                 args.append(value)
+        if unnamed and all(isinstance(atom, Tensor) for atom in unnamed):
+            # Whatever their names are: what has to be given is among them.
+            kwargs.update(dict.fromkeys(self.lacks(function, len(args), kwargs, state), unnamed))
         return args, kwargs, is_open
 
     def _configured(self, atom: Atom | None, state: State) -> dict[str, Value] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -173,6 +173,20 @@ class Classes(Core):
             return False
         fields = [(name, default is not None) for name, default in self.record_fields(atom, state)]
         return signatures.refused_by_record(fields, _BY_NAME in found.told, number, named)
+
+    def lacks(self, function: Value, given: int, named: Collection[str], state: State) -> list[str]:
+        """The parameters of a function or class of the program that a call has yet to name."""
+        atom = only(function)
+        if isinstance(atom, Bound):
+            atom, given = atom.function, given + 1
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Class) and isinstance(atom, Ref):
+            made = only(self._class_attribute(atom, "__init__", state) or ())
+            if made is None:
+                fields = self.record_fields(atom, state)[given:]
+                return [name for name, default in fields if default is None and name not in named]
+            found, given = state.get(made) if isinstance(made, Ref) else None, given + 1
+        return signatures.lacking(found.function.params, given, named) if isinstance(found, Closure) else []
 
     def _is_left_open(self, order: Order, state: State) -> bool:
         """Whether a class has a method that classes below it have to define, so that it makes no objects."""

@@ -6,7 +6,7 @@ import sys
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -775,6 +775,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def refuses_call(self, function: Value, given: Given) -> bool:
         """Whether a function or class of the program is known not to take what it is called with."""
+
+    @abstractmethod
+    def lacks(self, function: Value, given: int, named: Collection[str], state: State) -> list[str]:
+        """The parameters of a function or class of the program that a call has yet to name."""
 
     @abstractmethod
     def refuses_hash(self, value: Value, state: State, depth: int = 0) -> bool:

@@ -186,8 +186,12 @@ class Machine(
         """The entry's process ends in these states."""
         for state in states:
             self.effects.process_ends(self, state)
-            if self._comes_to_its_end(state):
-                self.record.completed.append(state.facts)
+            self.completes(state)
+
+    def completes(self, state: State) -> None:
+        """On this path the entry's process comes to its end, and not by a failure."""
+        if self._comes_to_its_end(state):
+            self.record.completed.append(state.facts)
 
     # -- libraries -------------------------------------------------------------------------------
 

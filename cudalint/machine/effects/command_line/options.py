@@ -37,6 +37,8 @@ from cudalint.machine.values import (
 
 # Before the name of an option: how it is spelled, and what makes it of a word.
 _SPELLED, _TYPE = "<spelled> ", "<type> "
+# What makes the object of the program's own class that is called where an option is given.
+_ACTION = "<action> "
 _PARSER = "argparse.ArgumentParser"
 # What the local rank is if no launcher says it.
 _OF_RANK = "<default of the local rank>"
@@ -166,6 +168,8 @@ def add_argument(machine: Machine, call: Call) -> Results:
         kind = call.kwargs.get("type", NONE)
         if _is_of_program(only(kind)):
             made[f"{_TYPE}{name}"] = kind
+        if isinstance(only(call.kwargs.get("action", NONE)), Ref):
+            made[f"{_ACTION}{name}"] = _action(call, name, names)
         made.update(_declared(call, names, found))
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
     else:
@@ -179,6 +183,14 @@ def _declared(call: Call, names: list[str], parser: LibraryObject) -> dict[str, 
     return {declared.UNDECLARED: TRUE} if told is None else {f"{declared.DECLARED}{len(parser.fields)}": told}
 
 
+def _action(call: Call, name: str, names: list[str]) -> Value:
+    """``action=GpuAction``: argparse tells a class of the program's own what the option is."""
+    spelled = call.state.new(("names", call.site), Sequence("list", tuple(const(n) for n in names)))
+    told = {k: v for k, v in call.kwargs.items() if k != "action"}
+    told.update(option_strings=(spelled,), dest=const(name))
+    return (Partial(call.kwargs["action"], (), tuple(told.items())),)
+
+
 def _is_of_program(kind: Atom | None) -> bool:
     """Whether what makes an option of a word is code of the program."""
     match kind:
@@ -190,7 +202,8 @@ def _is_of_program(kind: Atom | None) -> bool:
 def _as_spelled(call: Call, names: list[str]) -> str:
     """How an option is spelled, behind what its words become: text, a number, or what is not known."""
     kinds = {NONE: "text", (Lib("builtins.str"),): "text", (Lib("builtins.int"),): "int"}
-    plain = call.kwargs.get("action", NONE) in (NONE, const("store")) and "nargs" not in call.kwargs
+    action = call.kwargs.get("action", NONE)
+    plain = (action in (NONE, const("store")) or isinstance(only(action), Ref)) and "nargs" not in call.kwargs
     return " ".join([kinds.get(call.kwargs.get("type", NONE), "other") if plain else "other", *names])
 
 
@@ -258,6 +271,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     _, found, _ = _parser_of(call)
     fields: dict[str, Value] = {}
     kinds: dict[str, Value] = {}
+    acts: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
         words = words_of(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
@@ -270,13 +284,17 @@ def parse_args(machine: Machine, call: Call) -> Results:
         if (words is not None or _own_words(call) is not None) and _OF_RANK in found.fields:
             # No launcher hands it over where the program writes down all words.
             fields["local_rank"] = found.fields[_OF_RANK]
-        fields |= _given_among(machine, call, found.fields) if known is None else known
+        given = _given_among(machine, call, found.fields) if known is None else known
+        acts = {name: value for name, value in given.items() if f"{_ACTION}{name}" in found.fields}
+        fields |= {name: value for name, value in given.items() if name not in acts}
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
         fields |= {} if declared.UNDECLARED in found.fields else {WHOLE: TRUE}
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
     for state, options in _converted(machine, call, fields, kinds):
-        results.extend(_namespaces(machine, replace(call, state=state), options))
+        for after, namespace in _namespaces(machine, replace(call, state=state), options):
+            acted = _acted(machine, replace(call, state=after), {} if found is None else found.fields, acts, namespace)
+            results.extend(_parsed(call, done, namespace) for done in acted)
     return results
 
 
@@ -307,9 +325,27 @@ def _as_value(value: object, call: Call) -> Value:
 def _namespaces(machine: Machine, call: Call, fields: dict[str, Value]) -> Results:
     given = call.get("namespace")
     if given is not None and given != NONE:
-        return [_parsed(call, after, given) for after in _filled(machine, call, given, fields)]
+        return [(after, given) for after in _filled(machine, call, given, fields)]
     made = LibraryObject(NAMESPACE, fields, call.site)
-    return [_parsed(call, call.state, (call.state.new(("namespace", call.site), made),))]
+    return [(call.state, (call.state.new(("namespace", call.site), made),))]
+
+
+def _acted(
+    machine: Machine, call: Call, fields: dict[str, Value], acts: dict[str, Value], namespace: Value
+) -> list[State]:
+    """What is left where the program's own actions were called for the options that are given."""
+    states = [call.state]
+    own: Value = () if call.receiver is None else (call.receiver,)
+    for name, value in acts.items():
+        _, _, spelled = str(constant(fields[f"{_SPELLED}{name}"])).partition(" ")
+        given = [own, namespace, value, const(spelled.split()[-1])]
+        states = [
+            after
+            for state in states
+            for made, action in machine.call_value(fields[f"{_ACTION}{name}"], [], {}, state, call.frame, call.site)
+            for after, _ in machine.call_value(action, given, {}, made, call.frame, call.site)
+        ]
+    return states
 
 
 def _converted(

@@ -7,7 +7,7 @@ from cudalint.machine.effects.servers.handlers import forget_handler, keep_handl
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import NONE, Partial, Ref, Value
+from cudalint.machine.values import NONE, Const, Partial, Ref, Value
 
 _KIND = "atexit"
 # Since this Python the children that multiprocessing forks run what they gave to atexit (python/cpython#83856).
@@ -41,7 +41,14 @@ def _with_arguments(call: Call) -> Value:
 def exits(machine: Machine, call: Call) -> Results:
     """``sys.exit()``: the process ends here, unless something catches that."""
     ends(machine, call.state)
+    if call.state.process.launch is None and not call.frame.tries and _may_be_success(call.get("status") or ()):
+        machine.completes(call.state)
     return stop(machine, call)
+
+
+def _may_be_success(status: Value) -> bool:
+    """Whether a program that ends with this status may have done all that it was to do: ``sys.exit(main())``."""
+    return any(not isinstance(atom, Const) or not atom.value for atom in status)
 
 
 def _leaves_at_once(machine: Machine, process: Process) -> bool:

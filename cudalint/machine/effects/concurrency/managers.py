@@ -38,6 +38,7 @@ def manager(machine: Machine, call: Call) -> Results:
     context = context_of(call)
     if context is None:
         launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
+    launching.fix_by_fresh(machine, call.state, library_of(call), context or NONE, call.site)
     fields: dict[str, Value] = {
         "<context>": context or NONE,
         "<poisoned>": const(_forks_poisoned(machine, call, context)),

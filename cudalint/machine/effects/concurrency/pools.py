@@ -390,6 +390,8 @@ def _pool_run(
         dropped=call.statement,
         listens=_asks_for_failures(machine, call),
     )
+    if family == "executor":
+        launching.fix_by_fresh(machine, state, library, context, call.site)
     ended: list[Ended] = []
     before = len(machine.record.outcomes)
     fork_state = parent.process if parent is not None else state.process

@@ -100,6 +100,7 @@ def process_start(machine: Machine, call: Call) -> Results:
         context = _class_context(found.cls, state)
     if context == NONE:
         launching.fix_default(machine, state, library, call.site, "Process.start()")
+    launching.fix_by_fresh(machine, state, library, context, call.site)
     work, inherited = _process_work(machine, state, found)
     chain = machine.chain(state, call.site, ".start() starts the process")
     start = Start(

@@ -27,6 +27,7 @@ class _Program:
 
     home: str
     words: tuple[Value, ...]
+    is_rank: bool = False
 
 
 def run(machine: Machine, call: Call) -> None:
@@ -38,7 +39,7 @@ def run(machine: Machine, call: Call) -> None:
         return
     process = _told(Process(environment=state.process.environment, removed=state.process.removed), told)
     module = machine.program.module(found.home)
-    if module is None or (not found.words and not process.environment):
+    if module is None or not (found.words or process.environment or found.is_rank):
         return
     name = found.home.rpartition(".")[2]
     started = machine.chain(state, call.site, f"starts the program {name}.py")
@@ -58,22 +59,44 @@ def run(machine: Machine, call: Call) -> None:
 def _program(machine: Machine, call: Call) -> _Program | None:
     """The module of the project that a list of words starts with Python; None where they start something else."""
     words = machine.exact_items(call.args[0] if call.args else call.kwargs.get("args", ()), call.state)
-    if not words or not _is_python(words[0]):
+    if not words:
+        return None
+    are_ranks = _launches_ranks(machine, words[0])
+    if not are_ranks and not _is_python(words[0]):
         return None
     rest = iter(words[1:])
     for word in rest:
         text = constant(word)
         if text == _MODULE:
-            name = constant(next(rest, ()))
-            home = machine.program.resolve(call.frame.module, name, 0) if isinstance(name, str) else None
-            home = home if home is None or machine.program.package(home) != home else f"{home}.__main__"
+            module = next(rest, ())
+            if _launches_ranks(machine, module):
+                are_ranks = True
+                continue
+            home = _home_of(machine, call, module)
         elif isinstance(text, str) and text.startswith("-"):
             continue
         else:
             place = paths.located(word)
             home = None if place is None else machine.program.module_at(place.module, machine.main, place.parts)
-        return None if home is None else _Program(home, tuple(rest))
+        if home is not None:
+            return _Program(home, tuple(rest), are_ranks)
+        if not are_ranks:
+            return None
+        # A word of the launcher's own, such as the number of ranks.
     return None
+
+
+def _home_of(machine: Machine, call: Call, named: Value) -> str | None:
+    """The module of the project that ``-m`` runs."""
+    name = constant(named)
+    home = machine.program.resolve(call.frame.module, name, 0) if isinstance(name, str) else None
+    return home if home is None or machine.program.package(home) != home else f"{home}.__main__"
+
+
+def _launches_ranks(machine: Machine, word: Value) -> bool:
+    """Whether a program starts another one as ranks, with the words behind its name and nothing besides."""
+    name = constant(word)
+    return isinstance(name, str) and machine.library.traits.has(name, "launches-ranks")
 
 
 def _is_python(word: Value) -> bool:

@@ -200,6 +200,17 @@ def dict_(machine: Machine, call: Call) -> Results:
     return [(state, (state.new(site, operators.merged(held, named)),)) for state, held in paths]
 
 
+def chained(machine: Machine, call: Call) -> Results:
+    """``ChainMap(options, defaults)``: what the first mapping says that has a name; what is put there goes into it."""
+    results = dict_(machine, replace(call, args=call.args[::-1]))
+    for state, made in results:
+        atom, first = only(made), mappings.dict_of(only(call.args[0]), state) if call.args else None
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Dict):
+            state.store(atom, replace(found, view=first))
+    return results
+
+
 def _as_dicts(machine: Machine, call: Call, value: Value, state: State) -> list[tuple[State, Dict]]:
     """What another mapping or pairs give to a dict; a generator makes its pairs now."""
     atom = only(value)
