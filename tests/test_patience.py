@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cudalint.project.analysis import Analysis, Options, analyse
-from cudalint.project.patience import ALL_GIVEN_UP, GIVEN_UP, MOST_IN_VAIN, MOST_NAMING_IN_VAIN
+from cudalint.project.patience import GIVEN_UP, MOST_IN_VAIN
 from cudalint.text.source import SourceFile
 
 # Each call calls the next three times, with other arguments each time, and in the end does something.
@@ -61,17 +61,3 @@ def test_tests_that_come_to_an_end_are_all_run() -> None:
     short = [f"def test_short_{i}():\n    step8({i})\n" for i in range(30)]
     found = checked(*endless(MOST_IN_VAIN - 1), *short)
     assert found.work.cut == MOST_IN_VAIN - 1
-
-
-def long_ways(count: int) -> list[str]:
-    return [f"def test_long_{i}():\n    step0({i})\n    started()\n" for i in range(count)]
-
-
-def test_what_starts_something_too_far_away_is_given_up_as_well() -> None:
-    last = STARTING["by a function"]
-    some, more = (checked(*endless(MOST_IN_VAIN), *long_ways(MOST_NAMING_IN_VAIN + n), last) for n in (-1, 0))
-    assert [f.code for f in some.findings] == ["CUD101"]
-    assert not any(ALL_GIVEN_UP in note for note in some.notes)
-    assert more.findings == ()
-    assert any(ALL_GIVEN_UP in note for note in more.notes)
-    assert more.work.cut == some.work.cut + 2

@@ -11,10 +11,7 @@ from cudalint.machine.interpreter.entry import EntryRecord
 
 # Tests of one module are about one thing: what three of them did not come to, the others hardly ever do.
 MOST_IN_VAIN = 3
-# Those that name a launcher mostly come to it: where so many did not, the way there is too long for the others, too.
-MOST_NAMING_IN_VAIN = 6
 GIVEN_UP = f"tests that start nothing themselves, after {MOST_IN_VAIN} that came to no end"
-ALL_GIVEN_UP = f"tests, after {MOST_NAMING_IN_VAIN} that name what starts something came to no end before it"
 
 
 @dataclass(slots=True)
@@ -22,38 +19,20 @@ class Patience:
     """With the tests of one module, until several used up their steps before anything was started.
 
     From then on, and where a module ``is_far`` from what starts something, only those are run that say one of the words
-    by which ``launchers`` of their ``module`` are known, themselves or in functions of the module that they mention,
-    until several of these used up their steps, too. What the words are is asked when it is needed: looking for them
-    takes bodies that may not be lowered yet.
+    by which ``launchers`` of their ``module`` are known, themselves or in functions of the module that they mention.
+    That is asked for when it is needed: looking for words takes bodies that may not be lowered yet.
     """
 
     module: ir.Module
     launchers: Callable[[], frozenset[str]]
     is_far: bool = False
     in_vain: int = 0
-    naming_in_vain: int = 0
     _leading: tuple[frozenset[str], frozenset[str]] | None = None
-
-    @property
-    def given_up(self) -> str:
-        """Why a test is not run."""
-        return ALL_GIVEN_UP if self.is_at_an_end else GIVEN_UP
-
-    @property
-    def is_at_an_end(self) -> bool:
-        """Whether no test is run any more."""
-        return self.naming_in_vain >= MOST_NAMING_IN_VAIN
-
-    @property
-    def _runs_all(self) -> bool:
-        return self.in_vain < MOST_IN_VAIN and not self.is_far
 
     def lasts_for(self, test: ir.Function) -> bool:
         """Whether a test is run."""
-        if self._runs_all:
+        if self.in_vain < MOST_IN_VAIN and not self.is_far:
             return True
-        if self.is_at_an_end:
-            return False
         if self._leading is None:
             self._leading = _leading_to(self.module, self.launchers())
         words, classes = self._leading
@@ -63,9 +42,7 @@ class Patience:
 
     def note(self, record: EntryRecord) -> None:
         """Take in how a test ended."""
-        is_in_vain = record.spent and not record.launches and not record.outcomes
-        self.naming_in_vain += is_in_vain and not self._runs_all
-        self.in_vain += is_in_vain
+        self.in_vain += record.spent and not record.launches and not record.outcomes
 
 
 def _leading_to(module: ir.Module, launchers: frozenset[str]) -> tuple[frozenset[str], frozenset[str]]:

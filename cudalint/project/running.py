@@ -43,7 +43,7 @@ from cudalint.project.fixtures import HOOKS_BEFORE, HOOKS_BEHIND, Fixtures, Give
 from cudalint.project.heirs import heirs
 from cudalint.project.instances import Instances, Made, constructor
 from cudalint.project.near import naming
-from cudalint.project.patience import Patience
+from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
@@ -381,11 +381,11 @@ class Runner:
             if self.chosen is not None or patience.lasts_for(function):
                 self._test(machine, module, function, fresh.clone())
                 patience.note(machine.record)
-            elif patience.is_far and not patience.is_at_an_end:
+            elif patience.is_far:
                 self.files.note(f"{self.files.sources[module.name].path}: tests {FAR_TESTS}")
                 continue
             else:
-                machine.record.cut = patience.given_up
+                machine.record.cut = GIVEN_UP
             yield Ran(module.name, function.qualname, machine)
 
     def _patience(self, module: ir.Module) -> Patience:
