@@ -34,6 +34,10 @@ Two H200, driver 580, torch 2.11, Python 3.12. The main thread calls `torch.cuda
 | a new `threading.Thread` | 0 |
 | a worker of a `ThreadPoolExecutor` or of joblib's threading backend | 0 |
 
+In such a thread `torch.cuda.synchronize()` waited for GPU 0 alone and opened a context there; so did
+`torch.cuda.Event().record()`, `torch.cuda.Stream()` and waiting on the current stream. `event.synchronize()` of an event that
+the main thread recorded waited for that, and opened none.
+
 PyCUDA 2026.1 on two H100, driver 580, Python 3.12: the main thread imported `pycuda.autoinit`.
 
 | in another thread | |
