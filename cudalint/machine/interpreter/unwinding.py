@@ -506,7 +506,7 @@ class Unwinding(Core):
                     self._raises(node, kind, after, frame, value)
                 continue
             for after in self._with_arguments(node.exc, current, frame):
-                if not frame.tries and after.process.launch is None and _ends_with_result(node.exc):
+                if frame.ends_program(after) and _ends_with_result(node.exc):
                     self.completes(after)
                 self._raises(node, kind, after, frame)
         return []
