@@ -33,7 +33,7 @@ from cudalint.policy.baseline import Baseline, BaselineError
 from cudalint.project import deployments
 from cudalint.project.file_facts import KnownFacts
 from cudalint.project.markers import Lexicon
-from cudalint.project.scripts import METADATA
+from cudalint.project.requirements import FILES
 from cudalint.project.seen import Seen
 from cudalint.recalled import alone, keep, recalled, replayed
 from cudalint.results import Question, Result
@@ -338,7 +338,7 @@ class Session:
             config.extra_paths,
             config.limits,
         )
-        metadata = [] if root is None else [os.path.join(root, name) for name in METADATA]
+        metadata = [] if root is None else [os.path.join(root, name) for name in FILES]
         metadata += [] if root is None else deployments.paths(root)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
 

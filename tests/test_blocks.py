@@ -16,11 +16,17 @@ WAITING = {
     "method": "class C:\n    def f(\n        self,\n    ):\n        import a\n",
     "brackets before": "def f():\n    x = [\n        1,\n    ]\n    import a\n",
     "async": "async def f(\n    x\n):\n    import a\n",
+    "example in a docstring": '"""Use it so:\n\nimport a\n"""\n',
+    "example in the docstring of a class": "class C:\n    '''Use it so:\n        import a\n    '''\n",
+    "example behind quotes in a comment": '# """ and \'\'\'\nX = """\nimport a\n"""\n',
 }
 AT_ONCE = {
     "condition": "if x:\n    import a\n",
     "condition over several rows": "if f(\n    x\n):\n    import a\n",
     "class": "class C:\n    import a\n",
+    "behind a docstring": '"""What it is."""\nimport a\n',
+    "behind quotes in a comment": '# """ begins a text\nimport a\n',
+    "behind quotes in a text": "X = '\"\"\"'\nimport a\n",
     "try after a function": "def f(\n    x\n):\n    pass\ntry:\n    import a\nexcept ImportError:\n    pass\n",
 }
 

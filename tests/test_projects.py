@@ -72,6 +72,81 @@ def test_bad_metadata_is_no_failure(tmp_path: Path) -> None:
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD102"]
 
 
+OF_LIBRARY = """\
+=== hyperopt/__init__.py
+=== hyperopt/fmin.py
+def fmin(fn, space):
+    return space
+=== tools/search.py
+import multiprocessing as mp
+import torch
+from hyperopt.fmin import fmin
+def job(space=None):
+    torch.cuda.init()
+def use():
+    torch.zeros(1).cuda()
+if __name__ == "__main__":
+    fmin(job, {})
+    mp.get_context("fork").Process(target=use).start()
+"""
+NAMES = {
+    "pyproject.toml": ['[project]\nname = "Hyperopt"\n', '[tool.poetry]\nname = "hyperopt"\n'],
+    "setup.cfg": ["[metadata]\nname = hyperopt\n"],
+    "setup.py": ['from setuptools import setup\nsetup(name="hyperopt")\n'],
+}
+
+
+@pytest.mark.parametrize(("name", "said"), [(name, said) for name, texts in NAMES.items() for said in texts])
+def test_a_project_that_is_only_called_as_a_library_is_read_itself(tmp_path: Path, name: str, said: str) -> None:
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(OF_LIBRARY).items()]
+    assert analyse(given, Options(), root=str(tmp_path)).findings == ()
+    (tmp_path / name).write_text(said, encoding="utf-8")
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
+
+
+ON_THE_CPU = """\
+=== embed.py
+import multiprocessing as mp
+import torch
+from transformers import AutoModel
+def use(n):
+    return torch.ones(n, device="cuda").sum().item()
+if __name__ == "__main__":
+    AutoModel.from_pretrained("bert-base-uncased")(torch.ones(1))
+    with mp.get_context("fork").Pool(1) as pool:
+        print(pool.map(use, [1]))
+"""
+OLDER = [
+    ("requirements.txt", "torch==2.4\ntransformers==4.44.2\n"),
+    ("requirements.txt", "transformers[torch]>=4.40,<5\n"),
+    ("requirements.txt", "transformers~=4.44\n"),
+    ("requirements.in", "transformers==4.*\n"),
+    ("environment.yml", "dependencies:\n  - transformers=4.44\n"),
+    ("pyproject.toml", '[project]\ndependencies = ["transformers >= 4.40, < 5.0"]\n'),
+    ("pyproject.toml", '[tool.poetry.dependencies]\ntransformers = "^4.44"\n'),
+    ("setup.py", 'setup(install_requires=["transformers<=4.57"])\n'),
+]
+NEWER = [
+    ("requirements.txt", "transformers>=4.40\n"),
+    ("requirements.txt", "transformers==5.1\n"),
+    ("requirements.txt", "transformers<=5\n"),
+    ("requirements.txt", "sentence-transformers<5\n"),
+    (
+        "pyproject.toml",
+        '[project]\ndependencies = ["transformers"]\noptional-dependencies.a = ["transformers>=4,!=4.44"]\n',
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "codes"), [*((*o, []) for o in OLDER), *((*n, ["CUD101"]) for n in NEWER)])
+def test_what_newer_releases_do_is_left_out_where_a_project_has_older_ones(
+    tmp_path: Path, name: str, text: str, codes: list[str]
+) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(ON_THE_CPU).items()]
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == codes
+
+
 def test_recursion_over_what_nobody_knows_costs_little() -> None:
     text = (
         "import multiprocessing as mp\nimport torch\n\n\ndef to_device(data, device):\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -213,6 +214,23 @@ def deployed(folder: Path, top: str, **files: str) -> list[tuple[str, str, str, 
 def test_a_file_of_the_project_has_gunicorn_preload(tmp_path: Path, name: str) -> None:
     assert deployed(tmp_path, LOADS, **{name: PRELOADS[name]}) == [("site_app.py", "CUD104", "error", 5)]
     assert deployed(tmp_path, "print(torch.cuda.device_count())", **{name: PRELOADS[name]}) == []
+
+
+BOUND = {
+    5: "if __name__ == '__main__':\n    app = None\nelse:\n    app = site_app.app\n",
+    2: "from site_app import app\n",
+    3: "try:\n    app = site_app.app\nexcept AttributeError:\n    raise\n",
+}
+
+
+@pytest.mark.parametrize("row", BOUND)
+def test_a_server_preloads_what_a_module_binds_where_it_is_imported(tmp_path: Path, row: int) -> None:
+    (tmp_path / "Procfile").write_text("web: gunicorn --preload wsgi:app\n", encoding="utf-8")
+    (tmp_path / "site_app.py").write_text(APP.format(top=LOADS), encoding="utf-8")
+    (tmp_path / "wsgi.py").write_text(f"import site_app\n{BOUND[row]}", encoding="utf-8")
+    found = Session(load([str(tmp_path)])).check([str(tmp_path)]).findings
+    places = [(f.code, f.severity.value, os.path.basename(f.span.filename), f.span.start.row) for f in found]
+    assert places == [("CUD104", "error", "wsgi.py", row)]
 
 
 @pytest.mark.parametrize(

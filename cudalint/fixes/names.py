@@ -88,7 +88,18 @@ def _bindings(view: View) -> dict[_Scope, list[tuple[str, cst.CSTNode]]]:
     return found
 
 
+# Asked of each node of a file: to ask for one class after the other takes long, since those of libcst are abstract.
+_BINDING = frozenset(
+    {
+        cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName, cst.ImportAlias,
+        cst.FunctionDef, cst.ClassDef,
+    }
+)  # fmt: skip
+
+
 def _bound_by(view: View, node: cst.CSTNode) -> set[str]:
+    if type(node) not in _BINDING:
+        return set()
     match node:
         case cst.AssignTarget(target=target) | cst.AnnAssign(target=target) | cst.AugAssign(target=target):
             return _plain_names(view, target)

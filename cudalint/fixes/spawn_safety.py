@@ -29,14 +29,14 @@ _SHOWN_AT_PLACE = frozenset(
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
         Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.LEFT, Why.FEWER, Why.MIXED, Why.ARRIVES,
         Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
-        Why.TEXT, Why.ROWS, Why.REPLACED,
+        Why.TEXT, Why.ROWS, Why.REPLACED, Why.STAYS,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
 _CALLED_AT_PLACE = frozenset(
     {
         Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
-        Why.TEXT, Why.ROWS,
+        Why.TEXT, Why.ROWS, Why.STAYS,
     }
 )  # fmt: skip
 # What the parent did that no worker is seen to look at is told after what the worker does otherwise.
@@ -227,6 +227,10 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "only the arguments hold a lock or a queue, which is gone before a fresh process opens it"
         case Why.UNPROVEN:
             return f"its arguments may not pickle: {doubt.name}"
+        case Why.STAYS:
+            return f"`{name}` shows nothing of what a worker changes, which has a copy of its own"
+        case Why.RETURNED:
+            return f"what a worker gives back does not arrive as it is: {doubt.name}"
         case Why.TRAVELS:
             return "its arguments may not pickle: an iterator, a coroutine, or a view of a dict"
         case Why.TAGGED:

@@ -73,6 +73,14 @@ class View:
 
     def inside(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """A node and all below it, in the order of the text."""
+        return iter(self._all) if node is self.tree else self._below(node)
+
+    @cached_property
+    def _all(self) -> tuple[cst.CSTNode, ...]:
+        # Much asks for all nodes of the file.
+        return tuple(self._below(self.tree))
+
+    def _below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         stack = [node]
         while stack:
             current = stack.pop()

@@ -15,12 +15,13 @@ from cudalint.policy import baseline
 from cudalint.policy.baseline import Baseline
 from cudalint.policy.selection import Selection
 from cudalint.project.deployments import is_deployment
-from cudalint.project.scripts import METADATA
+from cudalint.project.requirements import FILES
 from cudalint.session import Session
 from cudalint.store import Store
 
-# Besides programs, and files that start servers: what says which files are read, and which commands a project installs.
-_SETTINGS = frozenset({".gitignore", *METADATA})
+# Besides programs, and files that start servers: what says which files are read, which commands a project installs, and
+# which releases of packages it is used with.
+_SETTINGS = frozenset({".gitignore", *FILES})
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from cudalint.machine.values import (
     Task,
     Unknown,
     Value,
+    wrapped,
 )
 
 
@@ -257,6 +258,9 @@ class _Mark:
                 self._key(value)
             case Unknown():
                 self._sym(atom)
+                function = wrapped(atom)
+                if function is not None:
+                    self._atom(function)
             case Bound(function=function, receiver=receiver):
                 self._atom(function)
                 self._atom(receiver)

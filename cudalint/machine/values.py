@@ -294,6 +294,10 @@ JOINED = Unknown("joined")
 HOLDS = "holds"
 # What an unknown class keeps that is told of a GPU, for others to read: unknown(TELLS, the class, ...).
 TELLS = "tells"
+# What an unknown function made of a function that it was given: unknown("call", ..., (WRAPS, the function)).
+WRAPS = "wraps"
+# The library that the object comes from of which a method gave something: unknown("call", ..., (COMES_FROM, its name)).
+COMES_FROM = "comes-from"
 # What an identity is mostly made of, besides others of its kind.
 _SINGLE = frozenset({str, int, bool, type(None)})
 
@@ -338,6 +342,29 @@ def is_device(atom: Atom) -> bool:
         case Unknown(sym=(str(kind), _)):
             return kind == DEVICE
     return False
+
+
+def wrapped(atom: Atom) -> Atom | None:
+    """The function that a call of this one runs, where something that nobody knows was made of it: ``retry(f)``."""
+    match atom:
+        case Unknown(sym=("call", *_, (str(kind), function))) if kind == WRAPS:
+            return function if isinstance(function, Ref | Bound | Partial | Unknown) else None
+    return None
+
+
+def origin(sym: Hashable) -> str | None:
+    """The package that an unknown object comes from, or that which it is a part of, or a method of that gave it."""
+    while isinstance(sym, tuple) and len(sym) == 3 and sym[1] in _PARTS:
+        sym = sym[0].sym if isinstance(sym[0], Unknown) else sym[0]
+    match sym:
+        case Lib(path=path) | ("call", _, _, _, str(path), *_):
+            return path.partition(".")[0]
+        case ("call" | "array", *_, (str(kind), str(package))) if kind == COMES_FROM:
+            return package
+    return None
+
+
+_PARTS = (".", "[]")
 
 
 def constant(value: Value) -> Hashable:

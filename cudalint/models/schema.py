@@ -35,7 +35,7 @@ TRAITS = frozenset(
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
         "keeps-order",
-        "calls-when-ready", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
+        "calls-when-ready", "calls-at-once", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
@@ -86,6 +86,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "refuses": str,
     "reused": bool,
     "unless-env": str,
+    "since": str,
     "decorator": bool,
     "children": str,
     "lazy": bool,
@@ -118,7 +119,8 @@ _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
         "keepers", "notes", "text-classes", "makers", "tellers", "told", "askers", "asked", "testers", "devices",
-        "switches", "numbers", "currents", "processes", "parallel",
+        "switches", "numbers", "currents", "processes", "parallel", "loaders", "datasets", "givers", "items",
+        "in-processes", "mappers", "transforms", "readers",
     }
 )  # fmt: skip
 _TRAIT_KEYS: dict[str, type | tuple[type, ...]] = {"names": list, "is": str, "place": int}
@@ -144,7 +146,8 @@ DOES = frozenset(
         "settings.changed", "settings.has", "settings.mapping",
         "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
-        "future.outcome", "future.callback", "class.method", "command.context", "command.current-context",
+        "future.outcome", "future.callback", "class.method", "class.patched", "command.context",
+        "command.current-context",
         "stack.callback", "closing", "held", "held.called", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "queue.local.size", "event.local.asked",
         "event.local", "event.local.give", "event.local.wait", "event.local.meet",
@@ -161,7 +164,8 @@ DOES = frozenset(
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
         "pipeline.make", "pipeline.run", "command.given", "command.invoke", "command.run", "command.option",
         "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",
-        "command.with-option", "compiled", "compose", "component", "components", "compose.call", "config.create",
+        "command.with-option", "compiled", "compose", "component", "component.kept", "components", "compose.call",
+        "config.create",
         "config.dotlist", "config.item", "config.merge", "config.overlay", "config.plain", "config.select",
         "config.structured", "consume", "container", "control", "copy", "counter",
         "context.copied", "context.run", "context-variable", "context-variable.get", "context-variable.reset",
@@ -228,7 +232,7 @@ DOES = frozenset(
         "isolated.now", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
         "socket.answer", "socket.function", "socket.serve", "socket.server",
         "signal.handle", "signal.killed", "signal.raised",
-        "called-later", "schedule", "schedule.run", "selector.register", "selector.select", "warned",
+        "called-later", "timed", "schedule", "schedule.run", "selector.register", "selector.select", "warned",
         "log.adapted", "log.adapter", "log.attach", "log.child", "log.configure",
         "log.enabled", "log.format", "log.record", "log.settings",
         "starmap", "exit", "finalizer", "stop",
@@ -335,8 +339,8 @@ def _function(entry: Mapping[str, object], source: str) -> None:
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")
-    if entry.get("current", "needs") not in ("makes", "needs"):
-        raise ModelError(f"{where}: current must be makes or needs, not {entry['current']!r}")
+    if entry.get("current", "needs") not in ("makes", "needs", "takes"):
+        raise ModelError(f"{where}: current must be makes, needs or takes, not {entry['current']!r}")
     failure = entry.get("failure", {})
     for stage, how in failure.items() if isinstance(failure, Mapping) else ():
         if how not in _HOW:

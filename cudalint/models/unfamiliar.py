@@ -50,6 +50,34 @@ class Unfamiliar:
         """Whether a function of this name may make a context current in the thread that calls it."""
         return not self._of("currents").isdisjoint(_words(path))
 
+    def loads(self, path: str) -> bool:
+        """Whether a function or class of this name makes a loader."""
+        return path.lower().endswith(self._ends.get("loaders", ()))
+
+    def is_dataset(self, path: str) -> bool:
+        """Whether a class of this name is a dataset."""
+        return self._ends_with(path, "datasets")
+
+    def gives_item(self, name: str) -> bool:
+        """Whether a method of this name gives one item of a dataset."""
+        words = _words(name)
+        return words[0] in self._of("givers") or not self._of("items").isdisjoint(words)
+
+    def starts_processes(self, path: str) -> bool:
+        """Whether a function of this name runs what it is given in processes."""
+        name = path.rpartition(".")[2].lower()
+        return not self._of("in-processes").isdisjoint(_words(path)) or name.startswith(self._ends.get("mappers", ()))
+
+    @property
+    def transforms(self) -> tuple[str, ...]:
+        """Parameters by which datasets are told what to do with each item."""
+        return self._ends.get("transforms", ())
+
+    @property
+    def readers(self) -> tuple[str, ...]:
+        """Parameters that tell how many workers of a loader read a dataset."""
+        return self._ends.get("readers", ())
+
     @property
     def devices(self) -> tuple[str, ...]:
         """Parameters that name a device by its type or a text."""

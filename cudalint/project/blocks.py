@@ -7,6 +7,11 @@ from collections.abc import Iterator
 
 _FUNCTION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def[ \t]+\w+", re.MULTILINE)
 _TEXT = re.compile(rb"\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''", re.DOTALL)
+_LEXEME = re.compile(
+    rb"#[^\n]*|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"
+    rb"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'",
+    re.DOTALL,
+)
 _BLOCK = re.compile(
     rb"(?P<indent>[ \t]*)(?:(?P<function>(?:async[ \t]+)?def\b)|if[ \t]+(?P<types>(?:\w+\.)?TYPE_CHECKING\b))?"
 )
@@ -41,6 +46,12 @@ def runs_at_once(data: bytes, start: int, indent: int) -> bool | None:
         if block["types"]:
             return None
     return True
+
+
+def texts(data: bytes) -> list[tuple[int, int]]:
+    """Where the texts over several lines of a file begin and end, in order."""
+    found = (lexeme for lexeme in _LEXEME.finditer(data) if lexeme[0].startswith((b'"""', b"'''")))
+    return [lexeme.span() for lexeme in found]
 
 
 def run_at_import(data: bytes) -> Iterator[bytes]:

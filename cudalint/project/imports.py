@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
-from cudalint.project.blocks import runs_at_once
+from cudalint.project.blocks import runs_at_once, texts
 
 _STATEMENT = re.compile(
     rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<home>\.*[ \t]*[\w.]*)[ \t]+import\b[ \t]*"
@@ -70,15 +71,29 @@ class Imported:
     is_text: bool = False
 
 
-def _statements(data: bytes) -> Iterator[re.Match[bytes]]:
-    """The import statements, looked for where the word is: rows are many, and imports few."""
-    end = 0
+def _statements(data: bytes) -> Iterator[tuple[re.Match[bytes], bool]]:
+    """The import statements, and whether each is only an example in a text, as docstrings have them.
+
+    They are looked for where the word is: rows are many, and imports few. So are texts in which one stands, so that
+    quotes are counted before anything is taken apart.
+    """
+    end = counted = quotes = apostrophes = 0
+    spans: list[tuple[int, int]] | None = None
     for word in _WORD.finditer(data):
         start = data.rfind(b"\n", 0, word.start()) + 1
         found = _STATEMENT.match(data, start) if start >= end else None
-        if found is not None:
-            end = found.end()
-            yield found
+        if found is None:
+            continue
+        end = found.end()
+        quotes += data.count(b'"""', counted, start)
+        apostrophes += data.count(b"'''", counted, start)
+        counted = start
+        if quotes % 2 == 0 and apostrophes % 2 == 0:
+            yield found, False
+            continue
+        spans = texts(data) if spans is None else spans
+        before = bisect(spans, (start, len(data))) - 1
+        yield found, before >= 0 and start < spans[before][1]
 
 
 def may_import_all_beside(data: bytes) -> bool:
@@ -99,10 +114,12 @@ def imported(data: bytes) -> Iterator[Imported]:
 
     Those only for type checkers are none.
     """
-    for found in _statements(data):
+    for found, in_text in _statements(data):
         at_once = not found["indent"] or runs_at_once(data, found.start(), len(found["indent"]))
         if at_once is None:
             continue
+        # The text of a program may be run by something else, some day.
+        at_once = at_once and not in_text
         if found["modules"] is not None:
             for part in found["modules"].decode("ascii", "replace").split(","):
                 yield Imported(part.split(" as ")[0].strip(), 0, (), at_once)

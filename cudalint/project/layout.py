@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from cudalint.project.requirements import Newest
+
 _INIT = "__init__"
 
 
@@ -31,6 +33,10 @@ class Layout:
     namespaces: dict[str, set[str]] = field(default_factory=dict)
     # The folders that hold packages.
     holders: frozenset[str] = frozenset()
+    # What the project is called where it is installed.
+    distributions: frozenset[str] = frozenset()
+    # The newest releases of packages that it is used with.
+    newest: frozenset[Newest] = frozenset()
     # What such a folder is one part of, as far as it was asked for.
     _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Its parts in other roots, of one that was found from its importer.
@@ -75,7 +81,8 @@ class Layout:
         own = self._root(folder)
         comes_with_python = parts[0] in sys.stdlib_module_names
         if is_library or comes_with_python:
-            return self._before_library(own, parts, not comes_with_python) or self._of_own_package(folder, parts)
+            found = self._before_library(own, parts, not comes_with_python) or self._of_own_package(folder, parts)
+            return self._called_so(own, parts) if found is None and not comes_with_python else found
         for root in self._roots_above(own):
             if (found := self._at(root, parts)) is not None:
                 self._remember_others(found, parts)
@@ -87,6 +94,13 @@ class Layout:
         homes = self.tops.get(parts[0], set())
         found = self._at(next(iter(homes)), parts) if len(homes) == 1 else None
         return self._in_namespace(parts) if found is None else found
+
+    def _called_so(self, root: str, parts: list[str]) -> str | None:
+        """A module of a package of the project, above the one that imports it, that is only called as a library is."""
+        if parts[0].lower() in self.distributions:
+            return None
+        homes = (above for above in self._roots_above(root) if os.path.join(above, parts[0]) in self.packages)
+        return next((found for above in homes if (found := self._at(above, parts)) is not None), None)
 
     def _of_own_package(self, folder: str, parts: list[str]) -> str | None:
         """A module of the package in which a folder lies that has no ``__init__.py``: that package is no other one."""

@@ -20,12 +20,12 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
-from cudalint.project import deployments, pytest_files
+from cudalint.project import deployments, pytest_files, requirements
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
 from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
 from cudalint.project.markers import Definitions, Lexicon, TopCalls, does_something, keeps_what_it_decorates
-from cudalint.project.scripts import console_scripts
+from cudalint.project.scripts import console_scripts, distributions
 from cudalint.settings_files import SettingsFiles
 from cudalint.store import Store
 from cudalint.text.decode import searched
@@ -480,6 +480,14 @@ class FileProgram:
         is_library = self.library.knows(first)
         return self.layout.absolute(importer, name, holds_script=self._holds_script, is_library=is_library)
 
+    def is_library(self, module: str) -> bool:
+        """Whether a module belongs to a library that is itself the project, as its metadata says."""
+        return module.partition(".")[0].lower() in self.layout.distributions
+
+    def is_older(self, package: str, release: str) -> bool:
+        """Whether the project is only used with releases of a package before one."""
+        return requirements.is_older(self.layout.newest, package, release)
+
     def below_library(self, importer: str, library: str, name: str) -> str | None:
         """The project's module that ``from library import name`` means, in a folder called as the library is."""
         path = f"{library}.{name}"
@@ -804,6 +812,8 @@ def program(
     result = FileProgram(library, named, placed.names, placed, store=store)
     result.known = known or KnownFacts(result.known.lexicon, store, root or placed.top)
     if root is not None:
+        placed.distributions = distributions(root)
+        placed.newest = requirements.newest(root)
         result.commands = frozenset(_placed(result, console_scripts(root)))
         result.preloaded = frozenset(
             (home, name, server)

@@ -20,6 +20,8 @@ METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
 _TARGET = re.compile(r"^\s*([\w.]+)\s*:\s*([\w.]+)")
 _LINE = re.compile(r"^\s*[\"']?[\w.-]+\s*=\s*([\w.]+)\s*:\s*([\w.]+)", re.MULTILINE)
 _IN_SETUP = re.compile(r"[\"'][\w.-]+\s*=\s*([\w.]+)\s*:\s*([\w.]+)\s*(?:\[[^\]]*\])?\s*[\"']")
+_NAME_IN_CFG = re.compile(r"^name\s*=\s*([\w.-]+)", re.MULTILINE)
+_NAME_IN_SETUP = re.compile(r"\bname\s*=\s*[\"']([\w.-]+)[\"']", re.IGNORECASE)
 _TABLES = (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry", "scripts"))
 
 
@@ -33,6 +35,34 @@ def console_scripts(root: str) -> list[tuple[str, str]]:
     return sorted(found)
 
 
+def distributions(root: str) -> frozenset[str]:
+    """What the project is called when it is installed, as its metadata says, in the form of names of packages."""
+    named = {
+        *_names_in_toml(_read(root, METADATA[0])),
+        *_NAME_IN_CFG.findall(_read(root, METADATA[1])),
+        *_NAME_IN_SETUP.findall(_read(root, METADATA[2])),
+    }
+    return frozenset(re.sub(r"[-.]+", "_", name).lower() for name in named)
+
+
+def _names_in_toml(text: str) -> Iterable[str]:
+    for path in (("project",), ("tool", "poetry")):
+        name = _table(text, path).get("name")
+        if isinstance(name, str):
+            yield name
+
+
+def _table(text: str, path: Iterable[str]) -> Mapping[str, object]:
+    """A table of a TOML file; an empty one where it has none, or is none."""
+    try:
+        table: object = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+    for key in path:
+        table = table.get(key) if isinstance(table, Mapping) else None
+    return table if isinstance(table, Mapping) else {}
+
+
 def _read(root: str, name: str) -> str:
     try:
         return disk.read(os.path.join(root, name), disk.MOST_SETTINGS_BYTES).decode()
@@ -41,15 +71,8 @@ def _read(root: str, name: str) -> str:
 
 
 def _from_toml(text: str) -> Iterable[tuple[str, str]]:
-    try:
-        document: object = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return
     for path in _TABLES:
-        table = document
-        for key in path:
-            table = table.get(key) if isinstance(table, Mapping) else None
-        for target in table.values() if isinstance(table, Mapping) else ():
+        for target in _table(text, path).values():
             match = _TARGET.match(target) if isinstance(target, str) else None
             if match is not None:
                 yield match[1], match[2]

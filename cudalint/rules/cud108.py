@@ -37,7 +37,8 @@ everything; a spawned child gets what can be pickled and what it finds by import
     supported.
 
 The `NameError` and the last `AttributeError` happen in the child, all others in the parent. With a `Process` the parent
-then goes on all the same, and after the latter a `Pool` waits for ever, while its workers die and are replaced.
+then goes on all the same, and after the latter a `Pool` waits for ever, while its workers die and are replaced. Python
+before 3.11.5 lets the lock pass: the worker dies when it looks for it, and who waits for its answer waits for ever.
 
 ## What hardware showed
 H200, driver 580, torch 2.11, Python 3.12.

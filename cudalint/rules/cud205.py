@@ -5,7 +5,8 @@ A thread uses the current CUDA device that another thread chose, or a library wh
 ## What it does
 Reports the start of a thread (`Thread(...)`, `.submit(...)` or `.map(...)` of a thread pool) when the starting
 thread has selected a device other than 0 and the new thread uses `"cuda"`, `.cuda()` or another form of "the
-current device" without selecting one. And the start of a thread that uses PyCUDA without a context of its own, where
+current device" without selecting one: also where it waits for that (`torch.cuda.synchronize()`), orders its work on the
+stream of that, or asks how much of its memory is in use. And the start of a thread that uses PyCUDA without a context of its own, where
 another thread made one.
 
 ## Why it is bad

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine import exceptions, file_questions, gpu_memory, listings, paths, questions
 from cudalint.machine.effects.concurrency import supposed
 from cudalint.machine.effects.gpu import arrays, choices, cuda, guesses
+from cudalint.machine.effects.torch import supposed_loaders
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
 from cudalint.machine.interpreter import Machine
@@ -15,6 +18,7 @@ from cudalint.machine.values import (
     NONE,
     SENTINEL,
     STATE,
+    WRAPS,
     Atom,
     Const,
     Lib,
@@ -149,6 +153,12 @@ def unmodelled(machine: Machine, call: Call) -> Results:
     """A library function that no model names: on arrays it works where they lie, else its result is unknown."""
     state, path = call.state, call.path
     framework = machine.library.framework_of(path)
+    is_of_python = path.partition(".")[0] in sys.stdlib_module_names
+    function = None if is_of_python else machine.called_one(call.args, state)
+    made: tuple[Hashable, ...] = (call.site, state.process.identity, len(state.facts), path)
+    made = made if function is None else (*made, (WRAPS, function))
+    if framework is not None and function is not None:
+        return [(state, unknown("call", *made))]
     if framework is not None:
         results = arrays.like(machine, replace(call, spec={"framework": framework, "does": "like"}))
         return [(s, tuple(_object_of(path, a) for a in value)) for s, value in results]
@@ -158,8 +168,11 @@ def unmodelled(machine: Machine, call: Call) -> Results:
     if asked is not None and not call.kwargs:
         return [(state, asked)]
     result = guesses.holder_of(machine, call)
-    made = (call.site, state.process.identity, len(state.facts), path)
     result = result or unknown("call", *made, *_follows_from(machine, call))
+    loaded = supposed_loaders.supposed(machine, call, result)
+    loaded = supposed.as_known(machine, call, result) if loaded is None else loaded
+    if loaded is not None:
+        return loaded
     return [
         (after, result)
         for made_here in guesses.after_making(machine, call)

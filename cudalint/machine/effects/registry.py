@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects import command_line, plain, stdlib
@@ -79,6 +80,7 @@ from cudalint.machine.effects.stdlib import (
     mixins,
     mocks,
     parametrized,
+    patched,
     pickles,
     raised,
     records,
@@ -138,6 +140,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "future.outcome": results.outcome_of_task,
     "future.callback": results.done_callback,
     "class.method": plain.class_method,
+    "class.patched": patched.patched,
     "through": plain.through,
     "compiled": callables.compiled,
     "decorator": plain.decorator_factory,
@@ -281,6 +284,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "vars": records.variables,
     "names": lookups.names_of_frame,
     "eval": evaluated.evaluated,
+    "timed": evaluated.timed,
     "signal.handle": signals.handle,
     "signal.raised": signals.raised,
     "signal.killed": signals.killed,
@@ -598,6 +602,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "cluster": lazy_tasks.cluster,
     "component": environments.component,
     "components": environments.components,
+    "component.kept": environments.keep_component,
     "thread.trials": threads.trials,
 }
 
@@ -623,6 +628,8 @@ class LibraryEffects:
             return [(call.state, unknown("undone", call.site))]
         if call.flag("fixes-method"):
             launching.fix_default(machine, call.state, library_of(call), call.site, call.label)
+        if "since" in call.spec and machine.program.is_older(call.path.partition(".")[0], call.text("since")):
+            call = replace(call, spec={**call.spec, "gpu": "none"})
         known = computed.computed(machine, call)
         if known is not None:
             return known

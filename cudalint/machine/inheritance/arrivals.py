@@ -45,6 +45,7 @@ _TAKES = frozenset({"get", "get_nowait", "popleft", "getvalue"})
 _IN_ORDER = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _BY_KEY = frozenset({"builtins.sorted", "builtins.max", "builtins.min"})
 _ITER = "builtins.iter"
+_SUM = "builtins.sum"
 # What whole numbers come to by these does not depend on their order.
 _OF_WHOLE_NUMBERS = frozenset({"+", "-", "*"})
 # It gives two sets, each with an order of its own.
@@ -108,7 +109,7 @@ class Arrivals(Memories):
             self._unordered.add(_name_of(call.receiver))
         by_key = given and path in _BY_KEY and "key" in call.kwargs and self._sorts_apart(call, call.args[0])
         self._asks_for_place(path, call)
-        by_key = by_key or self._is_told_by(path, call.kwargs, "without-order")
+        by_key = by_key or self._is_told_by(path, call.kwargs, "without-order") or self._sums_whole(path, call)
         ordered, self._orders = self._orders, self._orders or carries or by_key
         before = self._is_called_when_ready(call, path, receiver)
         results = super().library_call(call)
@@ -126,6 +127,13 @@ class Arrivals(Memories):
         if in_parts:
             self._in_parts.update(atom.sym for _, value in results for atom in value if isinstance(atom, Unknown))
         return results
+
+    def _sums_whole(self, path: str, call: Call) -> bool:
+        """Whether whole numbers are added up, which come to the same in whatever order."""
+        if path != _SUM or not call.args:
+            return False
+        elements = self.element_of(only(call.args[0]) or Unknown(_SUM), call.state, ("element", call.site))
+        return bool(elements) and all(map(_is_whole, (*elements, *(atom for start in call.args[1:] for atom in start))))
 
     def _is_told_by(self, path: str, kwargs: dict[str, Value], kind: str) -> bool:
         """Whether a function has a trait by a value that it is given by name."""

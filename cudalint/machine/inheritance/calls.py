@@ -53,6 +53,8 @@ _TAKES_ELEMENTS = frozenset(
     {"builtins.str.join", "builtins.bytes.join", "builtins.dict", "builtins.dict.update", "builtins.bytes"}
 )
 _GIVES_VIEWS = (".keys", ".values", ".items")
+# What looks at a mapping through another object, as a class does at its variables.
+_WRAPS = frozenset({"types.MappingProxyType"})
 # What a class is told of, or asked, without being called by its name.
 _OF_CLASS = frozenset({"__class_getitem__", "__subclasshook__", "_missing_"})
 # What may call, in this process, the functions that it is given, although other runs need not know.
@@ -306,6 +308,8 @@ class Calls(Iteration):
             self._iterators |= made
         if does == "dict.method" and path.endswith(_GIVES_VIEWS):
             self._views |= made
+        if path in _WRAPS or (does == "vars" and any(_is_class(a, call.state) for v in call.args for a in v)):
+            self._proxies |= made
         if does == "next":
             # Which element that is depends on how many were taken before.
             results = [
@@ -530,3 +534,7 @@ def _methods(cls: Ref, state: State) -> list[tuple[str, Ref]]:
             if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
                 result.append((name, atom))
     return result
+
+
+def _is_class(atom: Atom, state: State) -> bool:
+    return isinstance(atom, Ref) and isinstance(state.get(atom), Class)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.frame import Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.names import OWN_TEXTS
@@ -101,10 +101,10 @@ class Descriptors(Progress):
             if isinstance(atom, Ref):
                 self._keyed_by_opened[atom.address] = opened[0]
 
-    def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
+    def gives_back(self, children: Iterable[tuple[State, Value]], raised: Iterable[tuple[State, Raised]]) -> None:
         """Workers have ended: what they return may be such a number."""
         children = list(children)
-        super().gives_back(children)
+        super().gives_back(children, raised)
         for state, value in children if self._opened else ():
             self._tells_opened(visited(value, state))
 

@@ -35,6 +35,8 @@ class Why(Enum):
     UNAWAITED = "the worker ends with a program that does not wait for it"
     DROPPED = "nothing but the arguments of a worker holds what a fresh process has yet to open"
     TRAVELS = "an iterator or a view of a dict may not pickle"
+    STAYS = "a worker changes something of its own copy, and its parent looks at that afterwards"
+    RETURNED = "what a worker returns or raises does not come back as it is"
     UNPROVEN = "what the worker is given may not pickle"
     TAGGED = "a tensor loses the attributes that the program gave it when it travels"
     GRADIENTS = "a tensor that was computed with gradients does not pickle"

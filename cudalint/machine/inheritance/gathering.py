@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.frame import Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Dict, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.apart import Apart
 from cudalint.machine.inheritance.arrivals import Arrivals
@@ -382,10 +382,10 @@ class Gathering(Arrivals):
         if not all(apart.first_parts_tell_apart(element, call.state) for element in elements):
             self._shows_arrival(call.site)
 
-    def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
+    def gives_back(self, children: Iterable[tuple[State, Value]], raised: Iterable[tuple[State, Raised]]) -> None:
         """Workers have ended, and what they return goes to their parent."""
         children = list(children)
-        super().gives_back(children)
+        super().gives_back(children, raised)
         self._given_back.extend((state, value) for state, value in children if value != NONE)
 
     def _tells_apart(self, key: Value) -> bool:

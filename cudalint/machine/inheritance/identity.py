@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Class, Closure, Instance, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.inheritance.descriptors import Descriptors
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.process_effects import shown
@@ -23,6 +23,12 @@ _OF_CONTAINERS = frozenset({"in", "not in", "==", "!="})
 _OF_ERRORS = frozenset({"__cause__", "__context__"})
 # Libraries whose arrays and tables may hold any object.
 _OF_ARRAYS = ("numpy.", "pandas.")
+# An object of no class in particular.
+_PLAIN = "builtins.object"
+# What results are called, and what came through queues and pipes.
+_COME = frozenset({"result", "received", "future"})
+# Methods by which containers look for something.
+_LOOKS_FOR = frozenset({"get", "index", "count", "remove", "discard", "pop", "__contains__", "__getitem__"})
 # Files in which the system tells about processes.
 _OF_PROCESSES = ("/proc", "/dev/fd")
 
@@ -40,6 +46,8 @@ class Identity(Descriptors):
     def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
         """Two values are compared: what is sent to a fresh process is a copy there, however little it can change."""
         super().compares(op, values, site, state)
+        if not self._is_started(state):
+            self._meets_copy(op, values, site, state)
         atoms = [a for value in values for a in value]
         unseen = all(isinstance(a, Unknown) for a in atoms)
         if op in ("is", "is not") and (unseen or any(_is_copied(a, state) for a in atoms)):
@@ -52,6 +60,35 @@ class Identity(Descriptors):
             for atom in (a for value in values for a in visited(value, state)):
                 if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
                     self._functions_compared.setdefault(Doubt(Why.IDENTITY, "", site))
+
+    def _meets_copy(self, op: str, values: tuple[Value, ...], site: Site, state: State) -> None:
+        """What came back from a worker is compared with what the program has kept: it is a copy of that, at best."""
+        came = any(_has_come(atom.sym) for value in values for atom in value if isinstance(atom, Unknown))
+        if not came:
+            return
+        atoms = (atom for value in values for atom in (visited(value, state) if op in _OF_CONTAINERS else value))
+        is_one = _is_thing if op in ("is", "is not") else self._equals_itself
+        if any(is_one(atom, state) for atom in atoms):
+            self._asked.setdefault(Doubt(Why.IDENTITY, "", site))
+
+    def _equals_itself(self, atom: Atom, state: State) -> bool:
+        """Whether something equals nothing but itself."""
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, LibraryObject):
+            return found.type == _PLAIN
+        if not isinstance(found, Instance) or self.user_method(found, "__eq__", state) is not None:
+            return False
+        made = state.get(found.cls)
+        is_dataclass = isinstance(made, Class) and made.is_dataclass
+        return not is_dataclass and self.library_base(found.cls, state) in (None, _PLAIN)
+
+    def _looks_for_copy(self, path: str, receiver: Atom | None, args: list[Value], site: Site, state: State) -> None:
+        """A container is asked for what came back from a worker."""
+        if receiver is None or not args or self._is_started(state) or path.rpartition(".")[2] not in _LOOKS_FOR:
+            return
+        keys = self._keyed.get(receiver.address, ()) if isinstance(receiver, Ref) else ()
+        held = tuple(Ref(key) for key in keys)
+        self._meets_copy("in", (args[0], (receiver,), held), site, state)
 
     def _is_nan(self, atom: Atom) -> bool:
         """Whether a number equals nothing, so that where it is found tells which one it is."""
@@ -73,6 +110,7 @@ class Identity(Descriptors):
         """A call of a library, which may write down how modules are called, or look at processes."""
         path = self.library.canonical(call.path)
         self._tells_names(path, (*call.args, *call.kwargs.values()), call.site, call.state)
+        self._looks_for_copy(path, call.receiver, call.args, call.site, call.state)
         return super().library_call(call)
 
     def _foreign(self, path: str, atom: Lib | Bound, given: Given) -> Results:
@@ -119,6 +157,24 @@ class Identity(Descriptors):
         if name in _OF_ERRORS and isinstance(atom, Unknown):
             self._shows_error(name, site, state)
         return super()._attribute_of(atom, name, state, frame, site)
+
+
+def _has_come(part: Hashable) -> bool:
+    """Whether an unknown is, or is a part of, what a worker has sent."""
+    match part:
+        case (str(kind), *_) if kind in _COME:
+            return True
+        case tuple():
+            return any(map(_has_come, part))
+        case Unknown(sym=sym):
+            return _has_come(sym)
+    return False
+
+
+def _is_thing(atom: Atom, state: State) -> bool:
+    """Whether something is one of several that look alike: no function, class or other thing that has a name."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return isinstance(found, Instance | Sequence | Dict | LibraryObject) or _is_copied(atom, state)
 
 
 def _is_copied(atom: Atom, state: State) -> bool:

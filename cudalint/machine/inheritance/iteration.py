@@ -12,6 +12,7 @@ from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
+from cudalint.machine.launch.crossing import reachable
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, constant, integer, only, union, unknown
@@ -48,6 +49,8 @@ class Iteration(Stores):
         # The addresses of iterators, and those of views of dicts, which no pickler takes.
         self._iterators: set[Hashable] = set()
         self._views: set[Hashable] = set()
+        # The addresses of mappings of which only a view was asked for: those of classes, and of what wraps a dict.
+        self._proxies: set[Hashable] = set()
         # How many loops are run that may make more rounds than these.
         self._open_loops = 0
         # Whether what runs does not look at the order of what it iterates.
@@ -55,6 +58,11 @@ class Iteration(Stores):
         # Where the program itself calls a coroutine, and whether its code is what runs, not that of a library.
         self._coroutines: set[Site] = set()
         self._runs_code = True
+
+    def _passes(self, value: Value, state: State) -> bool:
+        """Whether something holds an iterator or a view, which are seen as lists and dicts here."""
+        passing = self._iterators | self._views | self._proxies
+        return any(ref.address in passing for ref in reachable(value, state))
 
     def library_call(self, call: Call) -> Results:
         """A call of a library; a range that begins somewhere gives numbers of which none is known."""

@@ -304,10 +304,18 @@ class Names(Submodules):
                 yield from self._named_in_unknown(sym, state)
             case _, Class(module=module, name=name) if module == self.main:
                 yield f"{name}.__module__"
+            case Bound(function=method), _:
+                held = state.get(method) if isinstance(method, Ref) else None
+                if isinstance(held, Closure):
+                    yield f"repr({held.function.name})"
+            case _, Closure(kind="function", function=function):
+                # Where it lies in memory.
+                yield f"repr({function.name})"
             case _, Instance(cls=cls) as found if not self._has_text(found, own, state):
                 made = state.get(cls)
-                if isinstance(made, Class) and not made.is_dataclass and made.module == self.main:
-                    yield f"{made.name}.__module__"
+                if isinstance(made, Class) and not made.is_dataclass:
+                    # Elsewhere it is not the name that differs, but the place in memory.
+                    yield f"{made.name}.__module__" if made.module == self.main else f"repr({made.name}())"
 
     def _shown_within(self, atom: Atom, own: tuple[str, ...], state: State) -> Iterator[Atom]:
         """What the text of something shows of what it holds."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from cudalint.machine.frame import Call, Given, Results
+from cudalint.machine.frame import Call, Given, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.inheritance.coroutines import Coroutines
 from cudalint.machine.inheritance.doubts import Doubt, Why
@@ -57,7 +57,7 @@ class Producers(Coroutines):
         self._loses(site, state)
         super().leaves_unsent(site, state)
 
-    def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
+    def gives_back(self, children: Iterable[tuple[State, Value]], raised: Iterable[tuple[State, Raised]]) -> None:
         """Workers have ended, and what they return goes to their parent."""
         children = list(children)
         for child, value in children:
@@ -67,7 +67,7 @@ class Producers(Coroutines):
                 continue
             if self._is_asked_for((value,), child):
                 self._loses(started.made, child)
-        super().gives_back(children)
+        super().gives_back(children, raised)
 
     def _loses(self, site: Site, state: State) -> None:
         watch = self._watch(state)

@@ -200,8 +200,7 @@ class Prover(Recomputing):
 
     def _hands_views(self, watch: Watch) -> bool:
         """Whether the worker is given an iterator or a view, which is seen as a list here and may not pickle."""
-        parent, passing = watch.launch.parent, self._iterators | self._views
-        return any(r.address in passing for value in watch.launch.given for r in reachable(value, parent))
+        return any(self._passes(value, watch.launch.parent) for value in watch.launch.given)
 
     def _hands_shrunken(self, watch: Watch) -> bool:
         """Whether the worker is given a set from which something was taken: its order tells, until it is copied."""

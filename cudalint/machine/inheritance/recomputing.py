@@ -103,6 +103,9 @@ class Recomputing(Texts):
         if not self._may_set and (module, name) not in self._made_up:
             super()._reads(module, name, state, site)
 
+    def _sets_as_parent(self, module: str, name: str) -> bool:
+        return (module, name) in self._made_up
+
     def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
         if not self._recomputes:
             super()._stores_into(address, site, state, lossy)

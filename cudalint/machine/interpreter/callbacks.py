@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine.frame import Arguments, Frame, Results
+from cudalint.machine.frame import Arguments, Frame, Given, Results
 from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
@@ -16,7 +16,7 @@ from cudalint.machine.outcome import OF_INHERITING, OF_LOADERS, Doubt, Kind
 from cudalint.machine.questions import NO_GPU
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Value, only, unknown
+from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Value, only, unknown, wrapped
 
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8
@@ -81,6 +81,31 @@ class Callbacks(Core):
                     self._calls_back(atom, found, state, frame, site, "hands over {}, which may be called later")
         if function is not None and not only_looks and state.process.driver is not None and not state.process.forked:
             self._comes_back_to(state, frame, site)
+
+    def calls_now(self, path: str, given: Given) -> list[State]:
+        """The paths after a function of a library has called what it is given, if it does so before it returns."""
+        states = [given.state]
+        values = (*given.args, *given.kwargs.values())
+        functions = [value for value in values if any(self._runs_own(atom, given.state) for atom in value)]
+        if not functions or not self.library.traits.has(self.library.canonical(path), "calls-at-once"):
+            return states
+        for function in functions:
+            states = [
+                after
+                for state in states
+                for after, _ in self.drained(
+                    self.call_value(function, [], {}, state, given.frame, given.site, is_open=True), given.frame
+                )
+            ]
+        return states
+
+    def called_one(self, args: list[Value], state: State) -> Atom | None:
+        """The function of the program that is all that something is given."""
+        function = only(args[0]) if len(args) == 1 else None
+        return function if function is not None and self._runs_own(function, state) else None
+
+    def _runs_own(self, atom: Atom, state: State) -> bool:
+        return self._callback(wrapped(atom) or atom, state) is not None
 
     def _may_matter(self, closure: Closure) -> bool:
         """Whether something that a rule judges may start in a function, or in one of another module that it names.

@@ -30,7 +30,9 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import (
     ARRAY,
+    COMES_FROM,
     NONE,
+    WRAPS,
     Atom,
     Bound,
     Const,
@@ -44,8 +46,10 @@ from cudalint.machine.values import (
     constant,
     is_array,
     only,
+    origin,
     union,
     unknown,
+    wrapped,
 )
 
 RECURSION = 3
@@ -218,9 +222,20 @@ class Calls(Core):
             case Tensor(device=device) if device.is_gpu:
                 read = self._tensor_data(atom, "calling the model", state, frame, site)
                 return [(after, unknown("call", site, after.process.identity)) for after, _ in read]
+        own = wrapped(atom)
+        if own is not None:
+            return self._call_atom(own, given)
         ready = self.with_awaited(given)
         if ready is not None:
             return [result for one in ready for result in self._call_atom(atom, one)]
+        comes_from = origin(atom.sym) if isinstance(atom, Unknown) else None
+        if comes_from is not None:
+            called = self.calls_now(f"{comes_from}.{_unknown_name(atom) or '?.__call__'}", given)
+            return [result for after in called for result in self._call_unknown(atom, given.on(after), comes_from)]
+        return self._call_unknown(atom, given)
+
+    def _call_unknown(self, atom: Atom, given: Given, comes_from: str | None = None) -> Results:
+        state, frame, site = given.state, given.frame, given.site
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
         moved = self._moved_object(atom, state)
         path = self._as_of_module(atom)
@@ -240,7 +255,10 @@ class Calls(Core):
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom, given)
         kind = ARRAY if not plain and _is_method_of_array(atom) else "call"
-        return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *plain))]
+        function = self.called_one(given.args, state)
+        made: tuple[Hashable, ...] = plain if comes_from is None or plain else ((COMES_FROM, comes_from),)
+        made = made if function is None else ((WRAPS, function),)
+        return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *made))]
 
     def _told_by_method(self, function: Atom, given: Given) -> Value | None:
         """What a method of a path, or of an open file, gives."""
@@ -318,6 +336,13 @@ class Calls(Core):
             return [result for one in ready for result in self._call_library(path, receiver, one)]
         if receiver is None and (of := self._instance_of(path, given)) is not None:
             receiver, given = of, replace(given, args=given.args[1:])
+        comes_from = origin(receiver.sym) if isinstance(receiver, Unknown) else None
+        called = self.calls_now(path if comes_from is None else f"{comes_from}.{path}", given)
+        if called != [given.state]:
+            return [result for after in called for result in self._done_by_library(path, receiver, given.on(after))]
+        return self._done_by_library(path, receiver, given)
+
+    def _done_by_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
         replaced = state.get(REPLACED)
         if isinstance(replaced, Scope) and path in replaced.variables and path not in self._replacing:

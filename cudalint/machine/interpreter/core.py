@@ -277,7 +277,8 @@ class Core(Hooks, ABC):
             return []
         most = self._most_steps
         limit = f"{self._most_import_steps}" if self._is_making else "half"
-        part = f", {limit} of them for imports" if self._importing else ""
+        # An import that begins late has met its own limit when it has hardly begun.
+        part = f", of which imports get {limit}" if self._importing and self._steps <= most else ""
         part = " in an import" if self._is_preparing else part
         self.record.cut = self.record.cut or f"more than {most} steps{part}"
         if self._importing and (self._steps <= most or self._is_preparing):
@@ -666,6 +667,14 @@ class Core(Hooks, ABC):
         is_called: bool = False,
     ) -> None:
         """An unknown function, or an object that nobody knows, is given these values."""
+
+    @abstractmethod
+    def calls_now(self, path: str, given: Given) -> list[State]:
+        """The paths after a function of a library has called what it is given, if it does so before it returns."""
+
+    @abstractmethod
+    def called_one(self, args: list[Value], state: State) -> Atom | None:
+        """The function of the program that is all that something is given."""
 
     @abstractmethod
     def at_any_time(self, state: State, run: Callable[[], Results]) -> Results:

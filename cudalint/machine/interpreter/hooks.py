@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cudalint.machine.frame import Frame
+from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Value
+from cudalint.machine.values import Atom, Ref, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,11 @@ class Hooks:
     def begins_round(self, state: State) -> None:
         """A round of a loop begins."""
 
-    def gives_back(self, children: Iterable[tuple[State, Value]]) -> None:
-        """Workers have ended, and what they return goes to their parent."""
+    def stands_for(self, one: Ref, all_of: Iterable[Atom | None]) -> None:
+        """One object stands for what the tasks of a launch are given, which differ."""
+
+    def gives_back(self, children: Iterable[tuple[State, Value]], raised: Iterable[tuple[State, Raised]]) -> None:
+        """Workers have ended: what they return goes to their parent, or what their tasks ``raised``."""
 
     def leaves_unsent(self, site: Site, state: State) -> None:
         """A process ends that has put something on a channel which lies in its memory, and on no GPU."""

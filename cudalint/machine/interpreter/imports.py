@@ -197,9 +197,14 @@ class Imports(Core):
         return states
 
     def _measured(self, module: str, name: str) -> Lib | None:
-        """The library function that a model describes, also where the library is itself the project that is read."""
+        """The library function that a model describes, also where the library is itself the project that is read.
+
+        What a project calls as a library is called is its own.
+        """
         path = self.library.canonical(f"{module}.{name}")
-        return Lib(path) if self.library.function(path) is not None else None
+        if self.library.function(path) is None or not self.program.is_library(module):
+            return None
+        return Lib(path)
 
     def resolve_deferred(self, value: Value, state: State, frame: Frame, depth: int = 0) -> Results:
         """What a deferred import stands for: its module runs now, in this process."""

@@ -24,6 +24,12 @@ class Program(Protocol):
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The name of the project's module that an import means; None for libraries."""
 
+    def is_library(self, module: str) -> bool:
+        """Whether a module belongs to a library that is itself the project, as its metadata says."""
+
+    def is_older(self, package: str, release: str) -> bool:
+        """Whether the project is only used with releases of a package before one."""
+
     def below_library(self, importer: str, library: str, name: str) -> str | None:
         """The project's module that ``from library import name`` means, in a folder called as the library is."""
 

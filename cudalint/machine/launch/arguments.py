@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cudalint.ir.nodes import ParamKind
 from cudalint.machine.frame import Call
-from cudalint.machine.heap import Dict
+from cudalint.machine.heap import Closure, Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Const, Ref, Task, Unknown, Value, constant, integer, only, union, unknown
@@ -53,6 +54,19 @@ def named_arguments(state: State, value: Value | None) -> dict[str, Value]:
         if isinstance(found, Dict):
             return {str(k): v for k, v in found.items.items()}
     return {}
+
+
+def needed(function: Value, state: State) -> int:
+    """How many arguments a function has to be given by what calls it with items; one where its code is not seen."""
+    found = state.get(atom) if isinstance(atom := only(function), Ref) else None
+    if not isinstance(found, Closure):
+        return 1
+    params = [p for p in found.function.params if p.default is None and p.kind is ParamKind.POSITIONAL]
+    return min(len(params), _MOST_GIVEN)
+
+
+# More than these no function is given by a library that goes through items.
+_MOST_GIVEN = 4
 
 
 def failures(call: Call) -> dict[str, str]:

@@ -33,6 +33,7 @@ _NAMES = frozenset({"__module__", "__qualname__"})
 _ON_EMPTY = frozenset({"__new__", "__getattr__", "__getattribute__"})
 # The same of an object that is filled as a container, and of an exception, which is made of its ``args``.
 _FILLING = frozenset({"__init__", "__setitem__", "append", "extend", "add", "update"})
+_OF_EXCEPTIONS = ("Exception", "Error")
 _CONTAINERS = ("builtins.dict", "builtins.list", "builtins.set", "builtins.frozenset", "collections.")
 # Objects of these libraries pickle, as a trainer does (`ddp_spawn` sends it to its ranks), unless their model says
 # otherwise; primitives of multiprocessing do while a process starts, and what is wrong with their context is an outcome
@@ -50,6 +51,7 @@ _OF_PROCESS = frozenset(
     {"sys.stdin", "sys.stdout", "sys.stderr", "sys.__stdin__", "sys.__stdout__", "sys.__stderr__", "os.environ"}
 )
 STARTED = "<process started>"
+_NOT_SHOWN = "a value that the code does not show"
 
 
 def unproven(value: Value, state: State, pickles: Callable[[Unknown], bool] = lambda _: False) -> str | None:
@@ -72,6 +74,31 @@ def unproven(value: Value, state: State, pickles: Callable[[Unknown], bool] = la
             return inside
         stack.extend(a for v in inside for a in v)
     return None
+
+
+def unreturned(value: Value, state: State) -> str | None:
+    """What, in words, is seen not to pickle as it is on its way back to the parent; None where nothing is."""
+    for atom in visited(value, state):
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        match atom, found:
+            case Unknown(), _:
+                continue
+            case _, Instance(cls=cls):
+                reason = _own_hook(cls, state) or _reason(cls, state)
+            case _, LibraryObject(type=kind) if kind.endswith(_OF_EXCEPTIONS):
+                continue
+            case _, Generator():
+                reason = what_runs(found, state)
+            case _:
+                reason = _reason(atom, state)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _reason(atom: Atom, state: State) -> str | None:
+    inside = _inside(atom, state)
+    return inside if isinstance(inside, str) and inside != _NOT_SHOWN else None
 
 
 def runs_code(value: Value, state: State) -> str | None:
@@ -121,7 +148,7 @@ def _inside(atom: Atom, state: State) -> list[Value] | str:
             return [function, *args, *(v for _, v in kwargs)]
         case Ref():
             return _inside_object(atom, state)
-    return "a value that the code does not show"
+    return _NOT_SHOWN
 
 
 def _unfound_method(function: Ref, receiver: Atom, state: State) -> str | None:
@@ -177,7 +204,7 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
                 # What was received through it stays where it is.
                 return []
             return [v for k, v in fields.items() if not k.startswith("<")]
-    return "a value that the code does not show"
+    return _NOT_SHOWN
 
 
 def _inside_namespace(fields: Mapping[str, Value]) -> list[Value] | str:
@@ -225,20 +252,31 @@ def _tied(found: LibraryObject) -> str:
 
 
 def _hook(cls: Ref, state: State) -> str | None:
-    """A class that says itself how it pickles; its bases count."""
+    """A class of which an object does not arrive as it was; its bases count."""
+    classes = lineage(cls, state)
+    if (found := _own_hook(cls, state)) is not None:
+        return found
+    if any(base.endswith(_OF_EXCEPTIONS) for base in _library_bases(classes)):
+        return f"{classes[0].name}, an exception, which leaves its traceback and its cause behind"
+    return None
+
+
+def _own_hook(cls: Ref, state: State) -> str | None:
+    """A class that says itself how it pickles, or whose methods run while it does."""
     classes = lineage(cls, state)
     found = next((c for c in classes if defines(c, _HOOKS, state)), None)
     if found is not None:
         return f"{found.name}, which pickles itself"
-    bases = [b.path for c in classes for value in c.bases for b in value if isinstance(b, Lib)]
-    filled = any(b.startswith(_CONTAINERS) or b.endswith(("Exception", "Error")) for b in bases)
+    filled = any(base.startswith(_CONTAINERS) or base.endswith(_OF_EXCEPTIONS) for base in _library_bases(classes))
     hooks = _ON_EMPTY | _FILLING if filled else _ON_EMPTY
     found = next((c for c in classes if defines(c, hooks, state)), None)
     if found is not None:
         return f"{found.name}, whose methods run before all of it has arrived"
-    if any(b.endswith(("Exception", "Error")) for b in bases):
-        return f"{classes[0].name}, an exception, which leaves its traceback and its cause behind"
     return None
+
+
+def _library_bases(classes: Iterable[Class]) -> list[str]:
+    return [base.path for cls in classes for value in cls.bases for base in value if isinstance(base, Lib)]
 
 
 def refused(sent: Iterable[Value], state: State, machine: Machine, *, by_value: bool) -> str | None:

@@ -74,7 +74,9 @@ def vary(
     if depth < 3 and all(r is not None and len(r) == len(rows[0] or []) for r in rows):
         columns = zip(*[r for r in rows if r is not None], strict=True)
         items = tuple(vary(machine, state, list(c), site, depth + 1, is_whole) for c in columns)
-        return (state.new(("varying", site, depth), Sequence("tuple", items)),)
+        row = state.new(("varying", site, depth), Sequence("tuple", items))
+        machine.stands_for(row, atoms)
+        return (row,)
     return union(distinct)
 
 
@@ -93,7 +95,9 @@ def _varying_record(
     columns = {name: [record.attributes[name] for record in records] for name in names}
     varied = {name: vary(machine, state, column, site, depth + 1, is_whole) for name, column in columns.items()}
     made = Instance(first.cls, {**first.attributes, **varied}, first.site, first.origin)
-    return (state.new(("varying", site, depth), made),)
+    one = state.new(("varying", site, depth), made)
+    machine.stands_for(one, atoms)
+    return (one,)
 
 
 def one_task(machine: Machine, state: State, tasks: list[Task], site: Site) -> Task:

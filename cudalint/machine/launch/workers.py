@@ -55,7 +55,7 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
     if is_fresh:
         machine.begins_fresh(launch, state)
     ended = _started(machine, state, frame, start, way, parent)
-    machine.gives_back(ended.children)
+    machine.gives_back(ended.children, ended.raised)
     if is_fresh:
         machine.ends_fresh(ended.began, start.family in _GIVES_BACK and not start.dropped and _lends(ended))
     machine.ends_process()

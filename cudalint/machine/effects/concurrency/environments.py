@@ -10,6 +10,7 @@ from cudalint.machine.effects.gpu.queries import gpu_call
 from cudalint.machine.effects.receivers import context_of, library_of, method_of
 from cudalint.machine.effects.servers import web
 from cudalint.machine.effects.servers.components import methods_called
+from cudalint.machine.effects.servers.handlers import keep_handler, registered
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -120,11 +121,14 @@ def _steps(machine: Machine, found: Instance, state: State) -> tuple[tuple[str, 
 def components(machine: Machine, call: Call) -> Results:
     """``Flow(Step(Handler()))``, ``flow.add(uses=Handler)``: workers for each component: a class, object, function.
 
-    ``kind = "several"``: they are run here, one after the other, where not several workers are asked for.
+    ``kind = "several"``: they are run here, one after the other, where not several workers are asked for;
+    ``kind = "kept"``: they are all that were made, wherever.
     """
     state = call.state
     given = [choices.argument(call, call.text("function")) or ()] if call.text("function") else call.args
     given = [item for value in given for item in _parts(machine, state, value)]
+    if call.text("kind") == "kept":
+        given = [made for _, made in registered(state, "component")]
     count = choices.argument(call, call.text("workers")) if call.text("workers") else None
     if count is not None and _is_pool(count, state):
         return handed_to_pool(machine, replace(call, spec={**call.spec, "key": call.text("workers")}))
@@ -141,6 +145,13 @@ def components(machine: Machine, call: Call) -> Results:
     if call.receiver is not None:
         return [(state, (call.receiver,))]
     return [(state, (state.new(("components", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def keep_component(machine: Machine, call: Call) -> Results:
+    """``Step(...)`` within ``with Pipeline()``: an object of the program's class is made, which the pipeline finds."""
+    if call.receiver is not None:
+        keep_handler(call.state, "component", call.site, (call.receiver,))
+    return [(call.state, NONE)]
 
 
 def _is_pool(value: Value, state: State) -> bool:

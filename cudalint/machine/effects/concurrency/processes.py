@@ -37,6 +37,7 @@ from cudalint.machine.values import (
     NONE,
     TRUE,
     Bound,
+    Lib,
     Partial,
     Ref,
     Task,
@@ -97,7 +98,7 @@ def process_start(machine: Machine, call: Call) -> Results:
     library = (strings(fields.get("<library>", ())) or ["multiprocessing"])[0]
     context = fields.get("<context>", NONE)
     if context == NONE and found.cls is not None:
-        context = _class_context(found.cls, state)
+        context = _class_context(machine, found.cls, state)
     if context == NONE:
         launching.fix_default(machine, state, library, call.site, "Process.start()")
     launching.fix_by_fresh(machine, state, library, context, call.site)
@@ -180,10 +181,15 @@ def _marked(fields: Mapping[str, Value], mark: str, code: Value) -> dict[str, Va
     return made
 
 
-def _class_context(cls: Ref, state: State) -> Value:
-    """The context that a class took its ``Process`` base from: ``class W(ctx.Process)``."""
-    atoms = (atom for found in lineage(cls, state) for base in found.bases for atom in base)
-    return next(((atom.receiver,) for atom in atoms if isinstance(atom, Bound)), NONE)
+def _class_context(machine: Machine, cls: Ref, state: State) -> Value:
+    """The context that a class took its ``Process`` base from: ``class W(ctx.Process)``, ``class W(SpawnProcess)``."""
+    for atom in (atom for found in lineage(cls, state) for base in found.bases for atom in base):
+        match atom:
+            case Bound(receiver=context):
+                return (context,)
+            case Lib(path=path) if (spec := machine.library.function(path)) is not None and "method" in spec:
+                return const(spec["method"])
+    return NONE
 
 
 def _process_label(state: State, fields: dict[str, Value]) -> str:

@@ -1,24 +1,24 @@
 """Functions that no model describes and that are told in how many processes to run a function of the program.
 
-Whether they fork is a guess: what follows from it is never certain. It is made only where a fork would fail. So it is
-that they map the function over a pool that they are given.
+So are classes that are called as processes are, or pools of them. Whether they fork is a guess: what follows from it is
+never certain. It is made only where a fork would fail. So it is that they map the function over a pool that they are
+given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cudalint.ir.nodes import ParamKind
 from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.pools import mapped_over
-from cudalint.machine.frame import Call
+from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
-from cudalint.machine.launch.arguments import count_of, task
+from cudalint.machine.launch.arguments import count_of, needed, task
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import Process, State
-from cudalint.machine.values import NONE, TRUE, Atom, Bound, Partial, Ref, Value, only, strings, unknown
+from cudalint.machine.values import NONE, TRUE, Atom, Bound, Lib, Partial, Ref, Value, only, strings, unknown
 from cudalint.models.unfamiliar import Unfamiliar
 
 _LIBRARY = "multiprocessing"
@@ -52,6 +52,28 @@ def after_starting(machine: Machine, call: Call) -> list[State]:
     return [state, *other]
 
 
+def as_known(machine: Machine, call: Call, result: Value) -> Results | None:
+    """What an unknown class makes whose name is that of processes, or of pools of them; None where it is not."""
+    path = _LIKE.get(next((end for end in _LIKE if call.path.endswith(end)), ""), "")
+    question = (questions.STARTS, call.path)
+    known = call.state.fact(question)
+    is_one = path != _PROCESS or any(True for _ in _in(call.kwargs.get("target", NONE), call.state))
+    if not path or known is False or not is_one:
+        return None
+    other = [] if known else [(call.state.split(question), result)]
+    made = machine.call_value((Lib(path),), call.args, call.kwargs, call.state, call.frame, call.site)
+    return [*made, *other]
+
+
+_PROCESS = "multiprocessing.Process"
+# What classes of these names are like, the longest first.
+_LIKE = {
+    "ProcessPoolExecutor": "concurrent.futures.ProcessPoolExecutor",
+    "ProcessPool": "multiprocessing.Pool",
+    "Process": _PROCESS,
+}
+
+
 def _pool(call: Call) -> Ref | None:
     """The pool, or executor, among what a call is given by name."""
     for value in call.kwargs.values():
@@ -67,7 +89,6 @@ _POOLED = frozenset({"<library>", "<context>", "<initializer>"})
 
 
 def _start(machine: Machine, call: Call, functions: list[Atom]) -> Start:
-    items = [unknown("item", call.site, number) for number in range(_MOST_TAKEN)]
     return Start(
         launcher=call.label.rpartition(".")[2].removesuffix("()"),
         family="executor",
@@ -78,23 +99,13 @@ def _start(machine: Machine, call: Call, functions: list[Atom]) -> Start:
         daemon=False,
         failures={"body": "crash", "unpickle": "crash"},
         library=_LIBRARY,
-        tasks=tuple(task((one,), items[: _taken(one, call.state)]) for one in functions),
+        tasks=tuple(task((one,), _items(call, one)) for one in functions),
         label="forked worker",
     )
 
 
-# More than these no function is given by a library that goes through items.
-_MOST_TAKEN = 4
-
-
-def _taken(function: Atom, state: State) -> int:
-    """How many arguments a function has to be given."""
-    found = state.get(function) if isinstance(function, Ref) else None
-    match function, found:
-        case Ref(), Closure(function=closure):
-            needed = [p for p in closure.params if p.default is None and p.kind is ParamKind.POSITIONAL]
-            return min(len(needed), _MOST_TAKEN)
-    return 1
+def _items(call: Call, function: Atom) -> list[Value]:
+    return [unknown("item", call.site, number) for number in range(needed((function,), call.state))]
 
 
 def _fails_forked(process: Process) -> bool:
@@ -103,10 +114,11 @@ def _fails_forked(process: Process) -> bool:
 
 
 def _asks(call: Call, say: Unfamiliar) -> bool:
-    """Whether an argument says that there are to be several processes, or that they fork."""
+    """Whether an argument, or its name, says that there are to be several processes, or that they fork."""
     several = any(_is_several(call.kwargs[name]) for name in say.processes if name in call.kwargs)
     switched = any(call.kwargs.get(name) == TRUE for name in say.parallel)
-    return several or switched or "fork" in strings(call.kwargs.get("start_method") or NONE)
+    named = say.starts_processes(call.path)
+    return several or switched or named or "fork" in strings(call.kwargs.get("start_method") or NONE)
 
 
 def _is_several(value: Value) -> bool:

@@ -6,17 +6,18 @@ from dataclasses import replace
 from typing import cast
 
 from cudalint.machine.effects.concurrency.results import RAISES
+from cudalint.machine.effects.gpu import arrays, choices
 from cudalint.machine.effects.receivers import Starter, initialised, library_object, own_run, starter
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject, Object, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.launch.arguments import arguments, named_arguments, task
+from cudalint.machine.launch.arguments import arguments, named_arguments, needed, task
 from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.launch.workers import is_own
 from cudalint.machine.state import Process, Running, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Task, Value, const, constant, union, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Lib, Ref, Task, Value, const, constant, union, unknown
 
 # The field of a thread that says that it was started, and not waited for.
 RUNS = "<thread runs>"
@@ -236,26 +237,32 @@ def each_in_thread(machine: Machine, call: Call, function: Value, items: list[Va
 def trials(machine: Machine, call: Call) -> Results:
     """``study.optimize(objective, n_jobs=)``: calls it again and again, in threads where there are several jobs.
 
-    With ``kind = "always"`` in a thread for each, without arguments.
+    With ``kind = "always"`` in a thread for each, with what it takes. Of a list each function is called so.
     """
-    function = call.get(call.text("function")) or ()
-    jobs = call.get(call.text("workers"))
+    given = choices.argument(call, call.text("function")) or ()
+    jobs = choices.argument(call, call.text("workers")) if call.text("workers") else None
     threads_only = call.text("kind") == "always"
     alone = not threads_only and (jobs is None or jobs == const(1))
-    trial = [] if threads_only else [unknown("trial", call.site)]
     states = [call.state]
-    for _ in range(2):
-        done: list[State] = []
-        for state in states:
-            current = replace(call, state=state)
-            results = (
-                machine.call_value(function, trial, {}, state, call.frame, call.site)
-                if alone
-                else threaded(machine, current, call.site, function, trial, {}, None)
-            )
-            done.extend(after for after, _ in results)
-        states = merge(done)
-    return [(state, NONE) for state in states]
+    for function in machine.elements(given, call.state) or [given]:
+        many = needed(function, call.state) if threads_only else 1
+        trial = [unknown("trial", call.site, number) for number in range(many)]
+        for _ in range(2):
+            done: list[State] = []
+            for state in states:
+                current = replace(call, state=state)
+                results = (
+                    machine.call_value(function, trial, {}, state, call.frame, call.site)
+                    if alone
+                    else threaded(machine, current, call.site, _TO_ITS_END, [function, *trial], {}, None)
+                )
+                done.extend(after for after, _ in results)
+            states = merge(done)
+    return [(state, arrays.returned(machine, call, state)) for state in states]
+
+
+# A function is called, and what it yields is gone through.
+_TO_ITS_END: Value = (Lib("cudalint.generate"),)
 
 
 def threaded(

@@ -142,8 +142,8 @@ def _is_sharded(machine: Machine, value: Value, state: State) -> bool:
 
 def generate(machine: Machine, call: Call) -> Results:
     """A generator is called, and goes through all that it yields."""
-    function, *_ = call.args
-    made = machine.call_value(function, [], call.kwargs, call.state, call.frame, call.site)
+    function, *args = call.args
+    made = machine.call_value(function, args, call.kwargs, call.state, call.frame, call.site)
     return [(after, NONE) for state, value in made for after in machine.exhausted([value], state, call.frame)]
 
 

@@ -245,8 +245,7 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared, rank)})
     unnamed = device is None or device.index in (None, THREAD_DEFAULT)
     bare = unnamed or index == 0
-    if process.in_thread and process.device() is None and unnamed:
-        _thread_outcome(machine, state, site, what)
+    take_current(machine, state, site, what, device)
     if process.allocated is None and bare and process.device() is None:
         process = replace(process, allocated=where)
     state.process = process
@@ -258,6 +257,14 @@ def open_beside(machine: Machine, state: State, site: Site, what: str) -> None:
     where = machine.chain(state, site, f"{what} has a process that opens a context")
     opened = Context(process.environ(VISIBLE) or (), None, where, False, questions.only_rank(state.facts))
     state.process = replace(process, contexts=process.contexts | {opened})
+
+
+def take_current(machine: Machine, state: State, site: Site, what: str, device: Dev | None) -> None:
+    """What takes the device that is current in its thread, unless it is told another."""
+    process = state.process
+    unnamed = device is None or device.index in (None, THREAD_DEFAULT)
+    if process.in_thread and process.device() is None and unnamed:
+        _thread_outcome(machine, state, site, what)
 
 
 def _thread_outcome(machine: Machine, state: State, site: Site, what: str) -> None:

@@ -4,22 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import operators
+from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Current, Process, State
 from cudalint.machine.trace import Chain, Site
+from cudalint.machine.values import NONE
 
 
 def follow(machine: Machine, call: Call, state: State) -> None:
-    """What a call has to do with the current context of its thread, as its model says by ``current``."""
+    """What a call has to do with the current context or device of its thread, as its model says by ``current``."""
     match call.text("current"):
         case "makes":
             where = machine.chain(state, call.site, f"{call.label} makes a context current")
             _make(state, call.text("framework"), where)
         case "needs":
             _need(machine, call, state)
+        case "takes":
+            _take(machine, call, state)
+
+
+def _take(machine: Machine, call: Call, state: State) -> None:
+    """A function acts on the device that is current in this thread, unless it is told one."""
+    told = call.get("device") or NONE
+    devices = operators.device_of(told)
+    if told == NONE or devices:
+        cuda.take_current(machine, state, call.site, call.label, next(iter(devices), None))
 
 
 def guess(machine: Machine, state: State, path: str, site: Site) -> None:

@@ -9,7 +9,7 @@ from cudalint.ir.walk import mentions
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.requests import handlers_of, request_arguments
-from cudalint.machine.effects.servers.top_level import assignment_of
+from cudalint.machine.effects.servers.top_level import binding_of
 from cudalint.machine.effects.servers.web import begins, started
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Instance, LibraryObject
@@ -139,7 +139,7 @@ def is_configuration(names: dict[str, Value]) -> bool:
 
 def from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, Value]) -> None:
     """A configuration file: of the application that it names, or of any that the command line may name."""
-    place = assignment_of(machine, frame.module, ("preload_app", *_MASTER_HOOKS, "wsgi_app"))
+    place = binding_of(machine, frame.module, ("preload_app", *_MASTER_HOOKS, "wsgi_app"))
     if place is None:
         return
     target = next(iter(strings(names.get("wsgi_app", NONE))), "")
@@ -152,7 +152,7 @@ def from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, 
 def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str) -> None:
     """A module whose application a server makes before it forks, as a file of the repository says."""
     plain = name.removesuffix("()")
-    place = assignment_of(machine, frame.module, (plain,))
+    place = binding_of(machine, frame.module, (plain,))
     if place is None:
         return
     named = const(frame.module), const(plain), const(name != plain)

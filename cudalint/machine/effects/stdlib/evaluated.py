@@ -9,7 +9,7 @@ from cudalint.machine.effects import plain
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Lib, Value, const, holds_deferred, strings, union
+from cudalint.machine.values import NONE, Lib, Value, const, holds_deferred, strings, union
 
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 # A name, and what it is called with: names, whole numbers and plain texts.
@@ -24,10 +24,22 @@ MOST_TEXTS = 4
 
 def evaluated(machine: Machine, call: Call) -> Results:
     """``eval(text)`` in the names of the function: each text that it may be, if it names something or calls that."""
-    texts = strings(call.args[0]) if len(call.args) == 1 else []
+    given = call.get(call.params[0]) if call.params else None
+    texts = strings(given) if given is not None else []
     found = [_TEXT.fullmatch(text) for text in texts[: MOST_TEXTS + 1]]
-    if not found or len(found) > MOST_TEXTS or len(found) < len(call.args[0]):
+    if given is None or not found or len(found) > MOST_TEXTS or len(found) < len(given):
         return plain.unmodelled(machine, call)
+    results = _evaluated(machine, call, found)
+    return [(state, NONE) for state, _ in results] if call.text("returns") == "none" else results
+
+
+def timed(machine: Machine, call: Call) -> Results:
+    """``timeit.timeit(stmt)``: a function that is called, or a text."""
+    given = call.get(call.params[0])
+    return plain.call_argument(machine, call) if given is None or not strings(given) else evaluated(machine, call)
+
+
+def _evaluated(machine: Machine, call: Call, found: list[re.Match[str] | None]) -> Results:
     if len(found) == 1 and found[0] is not None:
         return _one(machine, call, found[0])
     results: Results = [(call.state, ())]

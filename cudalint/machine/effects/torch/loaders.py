@@ -12,10 +12,10 @@ from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, library_object, starter
 from cudalint.machine.effects.torch import samplers
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Closure, Dict, Generator, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import launching, workers
-from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
+from cudalint.machine.launch.arguments import constant_bool, count_of, needed, number_of
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.outcome import Kind, Outcome
@@ -545,12 +545,46 @@ def _fetch_from(
             inner = fields.get("dataset")
             if inner is not None and not _HELD & fields.keys():
                 return fetch(machine, inner, state, frame, site, methods, depth + 1)
+            if not _HELD & fields.keys():
+                return _from_hooks(machine, atom, found, state, frame, site)
             return _fetch_held(machine, fields, state, frame, site, methods, depth)
         case Sequence(items=items, element=element):
             return [(state, union(items or ()) or element or nothing[0][1])]
         case LibraryObject(fields=fields):
             return _fetch_held(machine, fields, state, frame, site, methods, depth)
     return nothing
+
+
+def _from_hooks(machine: Machine, atom: Ref, found: Instance, state: State, frame: Frame, site: Site) -> Results:
+    """An item of a dataset whose class derives from one that nobody knows, which may ask it by other methods."""
+    base = machine.library_base(found.cls, state)
+    nothing: Results = [(state, unknown("sample", site, state.process.identity))]
+    if base is None or base in _BY_NUMBER or machine.library.function(base) is not None:
+        return nothing
+    question = (questions.STARTS, base)
+    known = state.fact(question)
+    hooks = [] if known is False else list(_hooks(machine, found, state))
+    if not hooks:
+        return nothing
+    other = [] if known else [(state.split(question), nothing[0][1])]
+    results: Results = nothing
+    for hook, number in hooks:
+        args: list[Value] = [EACH, *(unknown("asked", site, i) for i in range(number - 1))][:number]
+        results = [
+            result for s, _ in results for result in machine.call_value((Bound(hook, atom),), args, {}, s, frame, site)
+        ]
+    return [*results, *other]
+
+
+def _hooks(machine: Machine, found: Instance, state: State) -> Iterator[tuple[Atom, int]]:
+    """The methods of the program by which a class may give an item, and how many arguments they take."""
+    for entry in machine.mro(found.cls, state):
+        scope = state.get(entry.scope) if isinstance(entry, Class) else None
+        for name, value in scope.variables.items() if isinstance(scope, Scope) else ():
+            method = only(value)
+            takes = needed(value, state) - 1
+            if takes > 0 and isinstance(method, Ref) and machine.library.unfamiliar.gives_item(name):
+                yield method, takes
 
 
 # How deep a batch lies in the containers that a loader pins.
