@@ -423,6 +423,7 @@ def test_one_gpu_is_there_in_any_case() -> None:
         ("contains daemon", "does not contain daemon"),
         ("is less than 2", "is at least 2"),
         ("is gpu", "is not gpu"),
+        ("was built with CUDA", "was not built with CUDA"),
     ],
 )
 def test_of_two_ways_one_of_which_is_taken_in_any_case_none_is_told(one: str, other: str) -> None:
@@ -432,6 +433,36 @@ def test_of_two_ways_one_of_which_is_taken_in_any_case_none_is_told(one: str, ot
     assert leave_nothing_open(ways)
     assert not leave_nothing_open([ways[0], (Assumption("`y`", other),)])
     assert not leave_nothing_open([ways[0], (*ways[1], Assumption("`y`", one))])
+
+
+BUILT = """\
+import multiprocessing as mp
+
+import open3d
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    if {test}:
+        torch.cuda.init()
+    with mp.Pool(2) as pool:
+        print(pool.map(work, [1, 2]), open3d)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "condition"), [("True", None), ("input()", "if `open3d` was not built with CUDA and `input()` is true")]
+)
+def test_how_a_package_was_built_is_no_condition_where_either_way_fails(test: str, condition: str | None) -> None:
+    """What this process did itself is certain; where it did nothing, the import may have asked the driver."""
+    text = BUILT.format(test=test)
+    found = analyse([SourceFile("/project/main.py", text, text.encode())], Options()).findings
+
+    assert [(finding.code, finding.condition) for finding in found] == [("CUD101", condition)]
 
 
 def test_options_of_click_are_named_as_they_are_given() -> None:

@@ -282,6 +282,16 @@ def test_a_model_may_name_every_effect_and_no_other() -> None:
     assert set(EFFECTS) == DOES
 
 
+def test_a_name_where_it_is_defined_is_known_as_the_shorter_one() -> None:
+    library = load()
+    homes = Path(cudalint.models.__file__).with_name("homes.toml")
+    named = {home: library.canonical(home) for home in tomllib.loads(homes.read_text())["alias"]}
+    known = {".".join(name.split(".")[:end]) for name in library.functions for end in range(2, name.count(".") + 2)}
+    # Classes that programs derive from have other names too.
+    known.update(library.canonical(alias) for alias in library.aliases.keys() - named.keys())
+    assert {home for home, name in named.items() if name not in known and library.function(name) is None} == set()
+
+
 def test_no_function_is_modelled_twice() -> None:
     names: Counter[str] = Counter()
     for path in Path(cudalint.models.__file__).parent.glob("*.toml"):

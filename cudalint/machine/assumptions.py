@@ -350,6 +350,7 @@ _DENIALS = (
     ("passes ", "does not pass "),
     ("defines ", "does not define "),
     ("uses ", "does not use "),
+    ("was ", "was not "),
 )
 
 
@@ -369,4 +370,7 @@ def deny(one: Assumption, other: Assumption) -> bool:
 
 
 def _negated(words: str, answer: bool) -> str:
-    return words if answer else words.replace("is ", "is not ", 1)
+    if answer:
+        return words
+    verb, _, rest = words.partition(" ")
+    return f"{verb} not {rest}"

@@ -150,7 +150,7 @@ DOES = frozenset(
         "command.current-context",
         "stack.callback", "closing", "held", "held.called", "chain", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "queue.local.size", "event.local.asked",
-        "event.local", "event.local.give", "event.local.wait", "event.local.meet",
+        "event.local", "event.record", "event.local.give", "event.local.wait", "event.local.meet",
         "heap", "heap.push",
         "accelerator", "accelerator.prepare", "argparse.add", "argparse.command", "argparse.commands",
         "argparse.defaults",

@@ -55,6 +55,7 @@ class _Judged:
 # A condition with more parts is not read, and of more that lead to the same the others are only mentioned.
 MOST_ASSUMPTIONS = 2
 MOST_WAYS = 2
+MOST_COMPARED = 32
 LONGEST_EXPRESSION = 60
 
 
@@ -64,7 +65,10 @@ def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding
     best: dict[tuple[str, Site], _Judged] = {}
     whens: dict[tuple[tuple[str, Site], Severity], set[str | None]] = {}
     ways: dict[tuple[tuple[str, Site], Severity], set[Way]] = {}
+    builds: dict[tuple[Kind, Site], set[Way]] = {}
     for outcome in _root_causes(outcomes):
+        if outcome.doubt is Doubt.BUILT:
+            builds.setdefault((outcome.kind, outcome.anchor), set()).add(outcome.assumptions)
         for rule in rules.values():
             if outcome.kind not in rule.outcomes:
                 continue
@@ -80,7 +84,10 @@ def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding
                 best[key] = judged
     for key, one in best.items():
         same = key, one.severity
-        best[key] = replace(_whenever(one, whens[same]), ways=_weakest(one.outcome.assumptions, ways[same]))
+        weakest = _weakest(one.outcome.assumptions, ways[same])
+        # How a package was built is in doubt no more where it comes about either way.
+        others = ways[same] | builds.get((one.outcome.kind, one.outcome.anchor), set())
+        best[key] = replace(_whenever(one, whens[same]), ways=_either_way(weakest, others))
     kept = _quiet_siblings(best)
     places = _spans_of(files, kept)
     return {_finding(files, j, places): j.outcome for j in kept if j.outcome.anchor in places}
@@ -93,6 +100,26 @@ def _weakest(shown: Way, ways: Iterable[Way]) -> tuple[Way, ...]:
     for way in given:
         kept.setdefault(frozenset(way), way)
     return tuple(way for held, way in kept.items() if not any(other < held for other in kept))
+
+
+def _either_way(shown: tuple[Way, ...], ways: Collection[Way]) -> tuple[Way, ...]:
+    """Ways without what need not be so: where another differs in nothing but that this is not so there."""
+    others = sorted(ways, key=lambda way: (len(way), [repr(assumption) for assumption in way]))[:MOST_COMPARED]
+    result: list[Way] = []
+    for way in shown:
+        for other in others:
+            way = way if (rest := _rest(way, other)) is None else rest
+        result.append(way)
+    return tuple(dict.fromkeys(result))
+
+
+def _rest(one: Way, other: Way) -> Way | None:
+    """What two ways have in common of which one denies a single thing that the other assumes; else None."""
+    mine = [assumption for assumption in one if assumption not in other]
+    theirs = [assumption for assumption in other if assumption not in one]
+    if len(mine) != 1 or len(theirs) != 1 or not deny(mine[0], theirs[0]):
+        return None
+    return tuple(assumption for assumption in one if assumption in other)
 
 
 def _condition(files: FileProgram, judged: _Judged, places: Mapping[Site, Span]) -> str | None:

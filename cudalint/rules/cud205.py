@@ -5,9 +5,9 @@ A thread uses the current CUDA device that another thread chose, or a library wh
 ## What it does
 Reports the start of a thread (`Thread(...)`, `.submit(...)` or `.map(...)` of a thread pool) when the starting
 thread has selected a device other than 0 and the new thread uses `"cuda"`, `.cuda()` or another form of "the
-current device" without selecting one: also where it waits for that (`torch.cuda.synchronize()`), orders its work on the
-stream of that, or asks how much of its memory is in use. And the start of a thread that uses PyCUDA without a context of its own, where
-another thread made one.
+current device" without selecting one: also where it waits for that (`torch.cuda.synchronize()`), or asks how much of
+its memory is in use. And the start of a thread that uses PyCUDA without a context of its own, where another thread made
+one.
 
 ## Why it is bad
 The current device belongs to the thread, not to the process. A new thread starts on device 0, whatever the others
@@ -33,6 +33,10 @@ Two H200, driver 580, torch 2.11, Python 3.12. The main thread calls `torch.cuda
 | the main thread | 1 |
 | a new `threading.Thread` | 0 |
 | a worker of a `ThreadPoolExecutor` or of joblib's threading backend | 0 |
+
+In such a thread `torch.cuda.synchronize()` waited for GPU 0 alone and opened a context there; so did
+`torch.cuda.Event().record()`, `torch.cuda.Stream()` and waiting on the current stream. `event.synchronize()` of an event that
+the main thread recorded waited for that, and opened none.
 
 PyCUDA 2026.1 on two H100, driver 580, Python 3.12: the main thread imported `pycuda.autoinit`.
 

@@ -390,6 +390,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "device.exit": devices.device_exit,
     "stream": devices.stream,
     "stream.scope": devices.stream_scope,
+    "event.record": devices.record,
     "growth": devices.growth,
     "growth.configured": devices.growth_configured,
     "visible": devices.visible,

@@ -212,7 +212,9 @@ def stream(machine: Machine, call: Call) -> Results:
     """Streams, events, graphs: objects of one process that cannot be pickled, but for events made for several."""
     preset = call.text("gpu", "none")
     framework = call.text("framework", "torch")
-    state = touch(machine, call.state, call.frame, call.site, framework, preset, call.label, None)
+    named = next((d for d in operators.device_of(call.get("device") or ()) if d.is_gpu), None)
+    opens = call.flag("context")
+    state = touch(machine, call.state, call.frame, call.site, framework, preset, call.label, named, opens)
     if state is None:
         return []
     contexts.follow(machine, call, state)
@@ -220,8 +222,9 @@ def stream(machine: Machine, call: Call) -> Results:
     # Events for several processes are sent as handles.
     is_shared = (call.get("interprocess") or FALSE) != FALSE
     fields: dict[str, Value] = {} if is_shared else {"<pickle>": const("never")}
-    named = next((d for d in operators.device_of(call.get("device") or ()) if d.is_gpu), None)
     fields["<device>"] = index_value(current_index(state.process, named))
+    if named is None and state.process.device() is None:
+        fields["<unselected>"] = TRUE
     origin = machine.chain(state, call.site, f"{call.label} makes it")
     return [(state, (state.new(("stream", call.site), LibraryObject(kind, fields, call.site, origin)),))]
 
@@ -238,6 +241,20 @@ def stream_scope(machine: Machine, call: Call) -> Results:
         return [(state, unknown("stream", call.site))]
     made = LibraryObject("torch.cuda.device", {"<device>": place}, call.site)
     return [(state, (state.new(("stream scope", call.site), made),))]
+
+
+def record(machine: Machine, call: Call) -> Results:
+    """``event.record(stream)``: on the GPU of that stream; without one on the current GPU."""
+    given = only(call.get("stream") or NONE)
+    found = call.state.get(given) if isinstance(given, Ref) else None
+    fields = found.fields if isinstance(found, LibraryObject) else {}
+    place = None if fields.get("<unselected>") == TRUE else only(fields.get("<device>") or ())
+    number = place.value if isinstance(place, Const) else place
+    named = Dev("cuda", number) if isinstance(number, int | Rank) else None
+    opens = call.flag("context") and (given == Const(None) or bool(fields))
+    wanted, label = call.text("gpu", "init"), call.label
+    state = touch(machine, call.state, call.frame, call.site, "torch", wanted, label, named, opens)
+    return [] if state is None else [(state, NONE)]
 
 
 def default_enter(machine: Machine, call: Call) -> Results:
