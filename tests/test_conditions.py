@@ -87,6 +87,11 @@ CASES: dict[str, tuple[str, str | None]] = {
         "sys.exit(main('--check' in sys.argv))\n",
         "if `check` is true",
     ),
+    "a program that raises what it ends with": (
+        "def main(check):\n    if check:\n        torch.cuda.init()\n    start()\n    return 0\n\n\n"
+        "raise SystemExit(main('--check' in sys.argv))\n",
+        "if `check` is true",
+    ),
     "one of two things, of which nobody knows which": (
         "def modes():\n    said = yield 'gpu'\n    yield ''\n    print(said)\n\n\nmode = list(modes())[0]\nif mode:\n"
         "    torch.cuda.init()\nstart()\n",

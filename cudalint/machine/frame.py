@@ -87,6 +87,13 @@ class Frame:
     # The tests of a generator, by their statements, that went either way.
     undecided: set[int] = field(default_factory=set)
 
+    def ends_program(self, state: State) -> bool:
+        """Whether what exits here ends the program by its last word: ``sys.exit(main())`` at the top of a module.
+
+        In a function, programs end that do something else instead, such as start themselves as ranks.
+        """
+        return self.function is None and not self.tries and state.process.launch is None
+
 
 @dataclass(frozen=True, slots=True)
 class Given:

@@ -376,6 +376,11 @@ class Core(Hooks, ABC):
             self._broken.append(state.facts)
             self.record.refused.append(state.facts)
 
+    def completes(self, state: State) -> None:
+        """On this path the entry's process comes to its end, and not by a failure."""
+        if self._comes_to_its_end(state):
+            self.record.completed.append(state.facts)
+
     def _comes_to_its_end(self, state: State) -> bool:
         return not any(all(fact in state.facts for fact in facts) for facts in self._broken)
 

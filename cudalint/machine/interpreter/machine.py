@@ -188,11 +188,6 @@ class Machine(
             self.effects.process_ends(self, state)
             self.completes(state)
 
-    def completes(self, state: State) -> None:
-        """On this path the entry's process comes to its end, and not by a failure."""
-        if self._comes_to_its_end(state):
-            self.record.completed.append(state.facts)
-
     # -- libraries -------------------------------------------------------------------------------
 
     def library_call(self, call: Call) -> Results:

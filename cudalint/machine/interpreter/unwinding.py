@@ -506,6 +506,8 @@ class Unwinding(Core):
                     self._raises(node, kind, after, frame, value)
                 continue
             for after in self._with_arguments(node.exc, current, frame):
+                if frame.ends_program(after) and _ends_with_result(node.exc):
+                    self.completes(after)
                 self._raises(node, kind, after, frame)
         return []
 
@@ -582,6 +584,13 @@ def _is_no_exception(names: tuple[str, ...]) -> bool:
     known = [getattr(builtins, name, None) for name in names]
     kinds = [kind for kind in known if isinstance(kind, type) and issubclass(kind, BaseException)]
     return bool(kinds) and not any(issubclass(kind, Exception) for kind in kinds)
+
+
+def _ends_with_result(node: ir.Expr | None) -> bool:
+    """``raise SystemExit(main())``: the program ends with what it was run for."""
+    if not isinstance(node, ir.Call) or spelled(node.func) != "SystemExit":
+        return False
+    return any(isinstance(arg.value, ir.Call | ir.Await) for arg in node.args)
 
 
 def _is_none(node: ir.Expr | None) -> bool:

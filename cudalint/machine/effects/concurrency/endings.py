@@ -41,7 +41,7 @@ def _with_arguments(call: Call) -> Value:
 def exits(machine: Machine, call: Call) -> Results:
     """``sys.exit()``: the process ends here, unless something catches that."""
     ends(machine, call.state)
-    if call.state.process.launch is None and not call.frame.tries and _may_be_success(call.get("status") or ()):
+    if call.frame.ends_program(call.state) and _may_be_success(call.get("status") or ()):
         machine.completes(call.state)
     return stop(machine, call)
 
