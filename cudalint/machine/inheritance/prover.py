@@ -59,6 +59,7 @@ class Prover(Recomputing):
         if not launch.held:
             self._is_made(launch.made, state)
         later = () if launch.later is None else (self._moment,)
+        self._fresh_begun += 1
         self._watches.append(Watch(launch, (*moments, *later)))
 
     def has_booted(self, children: list[State]) -> None:
@@ -323,7 +324,10 @@ class Prover(Recomputing):
             return
         if name not in scope.variables and name not in there.variables:
             return
-        changed = not self._unsteady.get((("module", module), name), set()) <= watch.booted
+        address = (("module", module), name)
+        # Another worker would go on with that where a loop took the place of both.
+        by_others = any(begun < self._fresh_begun for begun in self._unsteady_in_workers.get(address, ()))
+        changed = by_others or not self._unsteady.get(address, set()) <= watch.booted
         if changed or name not in scope.variables or name not in there.variables:
             yield doubt
             return
