@@ -50,7 +50,8 @@ class Identity(Descriptors):
             self._meets_copy(op, values, site, state)
         atoms = [a for value in values for a in value]
         unseen = all(isinstance(a, Unknown) for a in atoms)
-        if op in ("is", "is not") and (unseen or any(_is_copied(a, state) for a in atoms)):
+        asks_which = op in ("is", "is not") and not any(map(_is_only_one, values))
+        if asks_which and (unseen or any(_is_copied(a, state) for a in atoms)):
             for watch in self._reading(state):
                 watch.doubts.setdefault(Doubt(Why.IDENTITY, "", site))
         if op in _OF_CONTAINERS and any(self._is_nan(a) for value in values for a in visited(value, state)):
@@ -175,6 +176,11 @@ def _is_thing(atom: Atom, state: State) -> bool:
     """Whether something is one of several that look alike: no function, class or other thing that has a name."""
     found = state.get(atom) if isinstance(atom, Ref) else None
     return isinstance(found, Instance | Sequence | Dict | LibraryObject) or _is_copied(atom, state)
+
+
+def _is_only_one(value: Value) -> bool:
+    """Whether something is ``None`` or a truth value, of which each process has one."""
+    return bool(value) and all(isinstance(a, Const) and (a.value is None or isinstance(a.value, bool)) for a in value)
 
 
 def _is_copied(atom: Atom, state: State) -> bool:

@@ -47,11 +47,12 @@ class Watch:
     """A fresh process while it is run: what it repeats of its parent, and what it reads.
 
     ``moments`` are those at which a fork would have inherited: the first ones, and that of the processes that replace
-    it.
+    it. ``handed_in``: what its parent was when it handed tasks in, where the worker had begun before.
     """
 
     launch: Beginning
     moments: tuple[int, ...]
+    handed_in: State | None = None
     booting: bool = True
     writes: bool = False
     booted: set[Hashable] = field(default_factory=set)

@@ -59,7 +59,10 @@ class Prover(Recomputing):
         if not launch.held:
             self._is_made(launch.made, state)
         later = () if launch.later is None else (self._moment,)
-        self._watches.append(Watch(launch, (*moments, *later)))
+        self._fresh_begun += 1
+        # A loop would find what the program has changed since its workers began.
+        handed_in = state.clone() if launch.held else None
+        self._watches.append(Watch(launch, (*moments, *later), handed_in))
 
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with."""
@@ -277,8 +280,9 @@ class Prover(Recomputing):
     def _read(self, watch: Watch) -> Iterator[Doubt]:
         """The variables that the worker reads and that are not seen to be what a fork would have inherited."""
         yield from self._read_of(watch, watch.launch.parent)
-        if watch.launch.later is not None:
-            yield from self._read_of(watch, watch.launch.later)
+        for other in (watch.launch.later, watch.handed_in):
+            if other is not None:
+                yield from self._read_of(watch, other)
 
     def _read_of(self, watch: Watch, parent: State) -> Iterator[Doubt]:
         """The same of one state of the parent."""
@@ -323,7 +327,10 @@ class Prover(Recomputing):
             return
         if name not in scope.variables and name not in there.variables:
             return
-        changed = not self._unsteady.get((("module", module), name), set()) <= watch.booted
+        address = (("module", module), name)
+        # Another worker would go on with that where a loop took the place of both.
+        by_others = any(begun < self._fresh_begun for begun in self._unsteady_in_workers.get(address, ()))
+        changed = by_others or not self._unsteady.get(address, set()) <= watch.booted
         if changed or name not in scope.variables or name not in there.variables:
             yield doubt
             return

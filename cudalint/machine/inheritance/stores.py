@@ -36,6 +36,9 @@ class Stores(ProcessEffects):
         super().__init__(setting)
         # By what objects and variables were changed in a way that their content does not show.
         self._unsteady: dict[Hashable, set[Hashable]] = {}
+        # The variables that were changed so by workers alone, by how many had begun by then, and how many have.
+        self._unsteady_in_workers: dict[Hashable, set[int]] = {}
+        self._fresh_begun = 0
         # Calls that gave a new object in a function, which nothing else holds.
         self._own: set[tuple[Site, tuple[str, ...]]] = set()
         # What the workers opened that is written out or removed when a process ends, and the functions that gave it.
@@ -49,7 +52,10 @@ class Stores(ProcessEffects):
 
     def _stores_into(self, address: Hashable, site: Site, state: State, lossy: bool = False) -> None:
         """An object or a variable of the heap is changed: in a later round of a loop, its content is one of many."""
-        if lossy or state.second_round or self._late:
+        unsteady = lossy or state.second_round or self._late > 0
+        if unsteady and _is_variable(address) and self._keeps_to_itself(state):
+            self._unsteady_in_workers.setdefault(address, set()).add(self._fresh_begun)
+        elif unsteady:
             key = self._key(site, Why.STORES)
             self._unsteady.setdefault(address, set()).add(key)
             if self._outside is None:
@@ -59,9 +65,13 @@ class Stores(ProcessEffects):
             if self._outside.at(address) is not None or self._outside.at(owner) is not None:
                 self._note(Why.STORES, "", site, state)
 
+    def _keeps_to_itself(self, state: State) -> bool:
+        """Whether a process is a worker that shares no tasks with others: its parent sees nothing of its variables."""
+        return False
+
     def _is_changed(self, address: Hashable) -> bool:
         """Whether something was changed at a time that the code does not show, by whatever process."""
-        return bool(self._unsteady.get(address))
+        return bool(self._unsteady.get(address)) or address in self._unsteady_in_workers
 
     def _keeps(self, value: Value, site: Site, state: State) -> None:
         """Something holds a value on, beside the function that has it: perhaps until its process ends."""
@@ -311,6 +321,14 @@ class Stores(ProcessEffects):
 def _is_given(atom: Atom) -> bool:
     """Whether a value is what a call gave, of which nothing more is known: it may be a view of an array."""
     return isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and atom.sym[:1] == ("call",)
+
+
+def _is_variable(address: Hashable) -> bool:
+    """Whether something is a variable of a module, which each process has under the same address."""
+    match address:
+        case (("module", str()), str()):
+            return True
+    return False
 
 
 def _target(node: ir.AugAssign) -> str:

@@ -38,6 +38,8 @@ _REPLACES = frozenset({"load_state_dict", "eval", "train", "apply"})
 _PUTS_IN = frozenset({"heap.push"})
 # What these give, all workers have in common.
 _OF_ALL = "multiprocessing."
+# How many names a process has that the program itself has started.
+_LAST_GENERATION = 2
 
 
 class Tasks(Draws):
@@ -94,6 +96,14 @@ class Tasks(Draws):
         if launch.family not in _SHARE_OUT:
             return None
         return None if watch.launch.made in self._alone else watch
+
+    def _keeps_to_itself(self, state: State) -> bool:
+        watch = self._watch(state) if self._watches else None
+        # What it starts itself would have what it changed.
+        is_last = watch is not None and len(watch.launch.identity) == _LAST_GENERATION
+        if watch is None or not is_last or watch.booting or watch.launch.later is not None:
+            return False
+        return state.process.siblings == 1 and self._shared_out(state) is None
 
     def library_call(self, call: Call) -> Results:
         """A call of a library; the number of a process tells which of several is given a task."""
