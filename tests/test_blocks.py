@@ -26,7 +26,7 @@ AT_ONCE = {
     "class": "class C:\n    import a\n",
     "behind a docstring": '"""What it is."""\nimport a\n',
     "behind quotes in a comment": '# """ begins a text\nimport a\n',
-    "behind quotes in a text": "X = '\"\"\"'\nimport a\n",
+    "behind quotes in a text": 'X = \'"""\'\nimport a\n',
     "try after a function": "def f(\n    x\n):\n    pass\ntry:\n    import a\nexcept ImportError:\n    pass\n",
 }
 

@@ -1159,12 +1159,19 @@ def test_an_executor_hands_later_workers_what_is_there_by_then(tmp_path: Path) -
     assert levels == [Applicability.SAFE, Applicability.UNSAFE]
 
 
+# What a program sets before it hands tasks in it means for them, whatever workers that run already know of it; what it
+# asks of its own process is another matter, unless workers begin later.
 @pytest.mark.parametrize(
-    ("options", "level"), [("", Applicability.SAFE), (", maxtasksperchild=1", Applicability.UNSAFE)]
+    ("change", "options", "level"),
+    [
+        ("Cfg.scale = 5", "", Applicability.UNSAFE),
+        ("Cfg.scale = 5", ", maxtasksperchild=1", Applicability.UNSAFE),
+        ("torch.set_num_threads(1)", "", Applicability.SAFE),
+        ("torch.set_num_threads(1)", ", maxtasksperchild=1", Applicability.UNSAFE),
+    ],
 )
-@pytest.mark.parametrize("change", ["Cfg.scale = 5", "torch.set_num_threads(1)"])
-def test_workers_that_are_replaced_see_what_came_later(
-    tmp_path: Path, options: str, level: Applicability, change: str
+def test_what_comes_after_a_pool_was_made_counts(
+    tmp_path: Path, change: str, options: str, level: Applicability
 ) -> None:
     text = (
         f"import multiprocessing\n\nimport torch\n\n\n{CFG}\ndef work(n):\n"

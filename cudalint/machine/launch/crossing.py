@@ -295,6 +295,11 @@ def reached(atoms: Iterable[Atom], inside: Callable[[Atom], Iterable[Value]]) ->
         stack.extend(a for v in inside(atom) for a in v)
 
 
+# How deep objects that say of which call they are made lie in what those calls are given: one may be given another of
+# its own kind each time, which Python follows until it gives up.
+MOST_REDUCING = 4
+
+
 @dataclass(slots=True)
 class Transfer:
     """Copies values into the state of another process.
@@ -302,7 +307,7 @@ class Transfer:
     Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
     ``lost`` names what could not be found there, ``unfound`` what is of a module that is not found there; where
     ``copied``, no GPU memory is shared. ``asked``: what classes say of their instances was asked before, by another
-    pickler.
+    pickler. ``reducing``: how many calls by which objects are made are being copied, each within another.
     """
 
     machine: Machine
@@ -315,6 +320,7 @@ class Transfer:
     unfound: list[str] = field(default_factory=list)
     copied: bool = False
     asked: bool = False
+    reducing: int = 0
 
     def value(self, value: Value) -> Value:
         """All alternatives."""
@@ -446,7 +452,7 @@ class Transfer:
         registered = reducer_of(instance.cls, self.source)
         hook = self.machine.user_method(instance, "__reduce__", self.source)
         function = registered or ((Bound(hook, ref),) if isinstance(hook, Ref) else None)
-        if function is None:
+        if function is None or self.reducing >= MOST_REDUCING:
             return ()
         site, source = self._site(instance.site.module), self.source
         given: list[Value] = [] if registered is None else [(ref,)]
@@ -454,7 +460,9 @@ class Transfer:
         if len(results) != 1:
             return ()
         self.source, value = results[0]
+        self.reducing += 1
         made = self.value(value)
+        self.reducing -= 1
         self.source = source
         return made
 
