@@ -90,9 +90,16 @@ if __name__ == "__main__":
     mp.get_context("fork").Process(target=use).start()
 """
 NAMES = {
-    "pyproject.toml": ['[project]\nname = "Hyperopt"\n', '[tool.poetry]\nname = "hyperopt"\n'],
+    "pyproject.toml": [
+        '[project]\nname = "Hyperopt"\n',
+        '[tool.poetry]\nname = "hyperopt"\n',
+        '[project]\nname = "my-hyperopt"\n',
+    ],
     "setup.cfg": ["[metadata]\nname = hyperopt\n"],
-    "setup.py": ['from setuptools import setup\nsetup(name="hyperopt")\n'],
+    "setup.py": [
+        'from setuptools import setup\nsetup(name="hyperopt")\n',
+        'from setuptools import setup\nNAME = "".join(["hyper", "opt"])\nsetup(name=NAME)\n',
+    ],
 }
 
 
@@ -100,6 +107,8 @@ NAMES = {
 def test_a_project_that_is_only_called_as_a_library_is_read_itself(tmp_path: Path, name: str, said: str) -> None:
     given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(OF_LIBRARY).items()]
     assert analyse(given, Options(), root=str(tmp_path)).findings == ()
+    (tmp_path / name).write_text(said.replace("yperopt", "yperion"), encoding="utf-8")
+    assert "yperopt" not in said or analyse(given, Options(), root=str(tmp_path)).findings == ()
     (tmp_path / name).write_text(said, encoding="utf-8")
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
 

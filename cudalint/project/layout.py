@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cudalint.project.requirements import Newest
+from cudalint.project.scripts import UNSAID
 
 _INIT = "__init__"
 
@@ -95,9 +96,17 @@ class Layout:
         found = self._at(next(iter(homes)), parts) if len(homes) == 1 else None
         return self._in_namespace(parts) if found is None else found
 
+    def is_installed_as(self, package: str) -> bool:
+        """Whether the project may be what others import by this name: ``TTS`` of coqui-tts.
+
+        Its own name, or a word of that, is the package's; or its metadata does not say what it is called.
+        """
+        own = package.lower()
+        return any(name == UNSAID or own in (name, *name.split("_")) for name in self.distributions)
+
     def _called_so(self, root: str, parts: list[str]) -> str | None:
         """A module of a package of the project, above the one that imports it, that is only called as a library is."""
-        if parts[0].lower() in self.distributions:
+        if self.is_installed_as(parts[0]):
             return None
         homes = (above for above in self._roots_above(root) if os.path.join(above, parts[0]) in self.packages)
         return next((found for above in homes if (found := self._at(above, parts)) is not None), None)

@@ -482,7 +482,7 @@ class FileProgram:
 
     def is_library(self, module: str) -> bool:
         """Whether a module belongs to a library that is itself the project, as its metadata says."""
-        return module.partition(".")[0].lower() in self.layout.distributions
+        return self.layout.is_installed_as(module.partition(".")[0])
 
     def is_older(self, package: str, release: str) -> bool:
         """Whether the project is only used with releases of a package before one."""

@@ -20,6 +20,8 @@ METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
 _TARGET = re.compile(r"^\s*([\w.]+)\s*:\s*([\w.]+)")
 _LINE = re.compile(r"^\s*[\"']?[\w.-]+\s*=\s*([\w.]+)\s*:\s*([\w.]+)", re.MULTILINE)
 _IN_SETUP = re.compile(r"[\"'][\w.-]+\s*=\s*([\w.]+)\s*:\s*([\w.]+)\s*(?:\[[^\]]*\])?\s*[\"']")
+_SETUP = "setup("
+UNSAID = "*"
 _NAME_IN_CFG = re.compile(r"^name\s*=\s*([\w.-]+)", re.MULTILINE)
 _NAME_IN_SETUP = re.compile(r"\bname\s*=\s*[\"']([\w.-]+)[\"']", re.IGNORECASE)
 _TABLES = (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry", "scripts"))
@@ -36,12 +38,18 @@ def console_scripts(root: str) -> list[tuple[str, str]]:
 
 
 def distributions(root: str) -> frozenset[str]:
-    """What the project is called when it is installed, as its metadata says, in the form of names of packages."""
+    """What the project is called when it is installed, as its metadata says, in the form of names of packages.
+
+    ``UNSAID``: it is installed by a program that does not write out how.
+    """
+    by_program = _read(root, METADATA[2])
     named = {
         *_names_in_toml(_read(root, METADATA[0])),
         *_NAME_IN_CFG.findall(_read(root, METADATA[1])),
-        *_NAME_IN_SETUP.findall(_read(root, METADATA[2])),
+        *_NAME_IN_SETUP.findall(by_program),
     }
+    if not named and _SETUP in by_program:
+        return frozenset({UNSAID})
     return frozenset(re.sub(r"[-.]+", "_", name).lower() for name in named)
 
 
