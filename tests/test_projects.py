@@ -134,6 +134,7 @@ OLDER = [
     ("pyproject.toml", '[project]\ndependencies = ["transformers >= 4.40, < 5.0"]\n'),
     ("pyproject.toml", '[tool.poetry.dependencies]\ntransformers = "^4.44"\n'),
     ("setup.py", 'setup(install_requires=["transformers<=4.57"])\n'),
+    ("requirements.txt", f"transformers==4.{'4' * 5000}\n"),
 ]
 NEWER = [
     ("requirements.txt", "transformers>=4.40\n"),

@@ -17,7 +17,8 @@ Newest = tuple[str, tuple[int, ...], bool]
 _CLAUSE = r"(?:==|~=|<=|>=|!=|<|>|\^|=)\s*[\"']?\s*(?:\^|~)?\s*\d[\w.*]*"
 _ASKED = re.compile(rf"(?<![\w.-])([A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?\s*({_CLAUSE}(?:\s*,\s*{_CLAUSE})*)")
 _ONE = re.compile(r"(==|~=|<=|>=|!=|<|>|\^|=)\s*[\"']?\s*(\^|~)?\s*(\d[\w.*]*)")
-_NUMBER = re.compile(r"\d+")
+# No release has longer numbers, and Python makes none of very long ones.
+_NUMBER = re.compile(r"\d{1,18}")
 
 
 def newest(root: str) -> frozenset[Newest]:
