@@ -82,13 +82,13 @@ class Callbacks(Core):
         if function is not None and not only_looks and state.process.driver is not None and not state.process.forked:
             self._comes_back_to(state, frame, site)
 
-    def calls_now(self, path: str, given: Given) -> list[State]:
-        """The paths after a function of a library has called what it is given, if it does so before it returns."""
-        states = [given.state]
+    def calls_now(self, path: str, given: Given) -> list[State] | None:
+        """The paths after a function of a library has called what it is given; None where it calls nothing so soon."""
         values = (*given.args, *given.kwargs.values())
         functions = [value for value in values if any(self._runs_own(atom, given.state) for atom in value)]
         if not functions or not self.library.traits.has(self.library.canonical(path), "calls-at-once"):
-            return states
+            return None
+        states = [given.state]
         for function in functions:
             states = [
                 after

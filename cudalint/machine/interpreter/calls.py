@@ -229,12 +229,13 @@ class Calls(Core):
         if ready is not None:
             return [result for one in ready for result in self._call_atom(atom, one)]
         comes_from = origin(atom.sym) if isinstance(atom, Unknown) else None
-        if comes_from is not None:
-            called = self.calls_now(f"{comes_from}.{_unknown_name(atom) or '?.__call__'}", given)
-            return [result for after in called for result in self._call_unknown(atom, given.on(after), comes_from)]
-        return self._call_unknown(atom, given)
+        called = None if comes_from is None else self.calls_now(f"{comes_from}.{_unknown_name(atom)}", given)
+        if called is None:
+            return self._call_unknown(atom, given, comes_from)
+        return [result for after in called for result in self._call_unknown(atom, given.on(after), comes_from)]
 
-    def _call_unknown(self, atom: Atom, given: Given, comes_from: str | None = None) -> Results:
+    def _call_unknown(self, atom: Atom, given: Given, comes_from: str | None) -> Results:
+        """Call what nobody knows; ``comes_from``: the package that it comes from."""
         state, frame, site = given.state, given.frame, given.site
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
         moved = self._moved_object(atom, state)
@@ -338,11 +339,12 @@ class Calls(Core):
             receiver, given = of, replace(given, args=given.args[1:])
         comes_from = origin(receiver.sym) if isinstance(receiver, Unknown) else None
         called = self.calls_now(path if comes_from is None else f"{comes_from}.{path}", given)
-        if called != [given.state]:
-            return [result for after in called for result in self._done_by_library(path, receiver, given.on(after))]
-        return self._done_by_library(path, receiver, given)
+        if called is None:
+            return self._done_by_library(path, receiver, given)
+        return [result for after in called for result in self._done_by_library(path, receiver, given.on(after))]
 
     def _done_by_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
+        """What a function of a library does, or what the program set in its place."""
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
         replaced = state.get(REPLACED)
         if isinstance(replaced, Scope) and path in replaced.variables and path not in self._replacing:

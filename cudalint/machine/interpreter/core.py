@@ -669,8 +669,8 @@ class Core(Hooks, ABC):
         """An unknown function, or an object that nobody knows, is given these values."""
 
     @abstractmethod
-    def calls_now(self, path: str, given: Given) -> list[State]:
-        """The paths after a function of a library has called what it is given, if it does so before it returns."""
+    def calls_now(self, path: str, given: Given) -> list[State] | None:
+        """The paths after a function of a library has called what it is given; None where it calls nothing so soon."""
 
     @abstractmethod
     def called_one(self, args: list[Value], state: State) -> Atom | None:
