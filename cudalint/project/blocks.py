@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterator
 
 _FUNCTION = re.compile(rb"^([ \t]*)(?:async[ \t]+)?def[ \t]+\w+", re.MULTILINE)
-_TEXT = re.compile(rb"\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''", re.DOTALL)
-_LEXEME = re.compile(
-    rb"#[^\n]*|\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"
-    rb"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'",
-    re.DOTALL,
-)
+_OVER_LINES = rb"\"\"\"(?:[^\"\\]|\\.|\"(?!\"\"))*\"\"\"|'''(?:[^'\\]|\\.|'(?!''))*'''"
+_TEXT = re.compile(_OVER_LINES, re.DOTALL)
+_LEXEME = re.compile(rb"#[^\n]*|" + _OVER_LINES + rb"|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
 _BLOCK = re.compile(
     rb"(?P<indent>[ \t]*)(?:(?P<function>(?:async[ \t]+)?def\b)|if[ \t]+(?P<types>(?:\w+\.)?TYPE_CHECKING\b))?"
 )

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 
-from cudalint import disk
-from cudalint.project.scripts import METADATA
+from cudalint.project.scripts import METADATA, read
 
 # The files in its top folder by which a project asks for packages.
 FILES = (*METADATA, "environment.yaml", "environment.yml", "requirements.in", "requirements.txt")
@@ -25,7 +23,7 @@ def newest(root: str) -> frozenset[Newest]:
     """The newest releases that the files of a project admit: of one file the loosest, of several the strictest."""
     found: dict[str, tuple[tuple[int, ...], bool]] = {}
     for name in FILES:
-        for package, bound in _in_file(_read(os.path.join(root, name))).items():
+        for package, bound in _in_file(read(root, name)).items():
             found[package] = min(found.get(package, bound), bound)
     return frozenset((package, *bound) for package, bound in found.items())
 
@@ -84,10 +82,3 @@ def _digits(part: str) -> str:
 def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
     """The release that comes after all that begin so."""
     return (*numbers[:-1], numbers[-1] + 1)
-
-
-def _read(path: str) -> str:
-    try:
-        return disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
-    except (disk.Unreadable, UnicodeDecodeError):
-        return ""

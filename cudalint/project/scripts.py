@@ -1,4 +1,4 @@
-"""The commands that a project installs: which functions its metadata names."""
+"""What the metadata of a project says: the commands that it installs, and what it is called."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _TABLES = (("project", "scripts"), ("project", "gui-scripts"), ("tool", "poetry"
 def console_scripts(root: str) -> list[tuple[str, str]]:
     """Module and function of each command that ``pyproject.toml``, ``setup.cfg`` or ``setup.py`` declare."""
     found = {
-        *_from_toml(_read(root, METADATA[0])),
-        *_LINE.findall(_section(_read(root, METADATA[1]))),
-        *_IN_SETUP.findall(_read(root, METADATA[2])),
+        *_from_toml(read(root, METADATA[0])),
+        *_LINE.findall(_section(read(root, METADATA[1]))),
+        *_IN_SETUP.findall(read(root, METADATA[2])),
     }
     return sorted(found)
 
@@ -42,10 +42,10 @@ def distributions(root: str) -> frozenset[str]:
 
     ``UNSAID``: it is installed by a program that does not write out how.
     """
-    by_program = _read(root, METADATA[2])
+    by_program = read(root, METADATA[2])
     named = {
-        *_names_in_toml(_read(root, METADATA[0])),
-        *_NAME_IN_CFG.findall(_read(root, METADATA[1])),
+        *_names_in_toml(read(root, METADATA[0])),
+        *_NAME_IN_CFG.findall(read(root, METADATA[1])),
         *_NAME_IN_SETUP.findall(by_program),
     }
     if not named and _SETUP in by_program:
@@ -53,37 +53,45 @@ def distributions(root: str) -> frozenset[str]:
     return frozenset(re.sub(r"[-.]+", "_", name).lower() for name in named)
 
 
-def _names_in_toml(text: str) -> Iterable[str]:
-    for path in (("project",), ("tool", "poetry")):
-        name = _table(text, path).get("name")
-        if isinstance(name, str):
-            yield name
-
-
-def _table(text: str, path: Iterable[str]) -> Mapping[str, object]:
-    """A table of a TOML file; an empty one where it has none, or is none."""
-    try:
-        table: object = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}
-    for key in path:
-        table = table.get(key) if isinstance(table, Mapping) else None
-    return table if isinstance(table, Mapping) else {}
-
-
-def _read(root: str, name: str) -> str:
+def read(root: str, name: str) -> str:
+    """The text of a file in a project's top folder; empty where there is none that can be read."""
     try:
         return disk.read(os.path.join(root, name), disk.MOST_SETTINGS_BYTES).decode()
     except (disk.Unreadable, UnicodeDecodeError):
         return ""
 
 
+def _names_in_toml(text: str) -> Iterable[str]:
+    document = _document(text)
+    for path in (("project",), ("tool", "poetry")):
+        name = _table(document, path).get("name")
+        if isinstance(name, str):
+            yield name
+
+
 def _from_toml(text: str) -> Iterable[tuple[str, str]]:
+    document = _document(text)
     for path in _TABLES:
-        for target in _table(text, path).values():
+        for target in _table(document, path).values():
             match = _TARGET.match(target) if isinstance(target, str) else None
             if match is not None:
                 yield match[1], match[2]
+
+
+def _document(text: str) -> Mapping[str, object]:
+    """What a TOML file holds; nothing where it is none."""
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return {}
+
+
+def _table(document: Mapping[str, object], path: Iterable[str]) -> Mapping[str, object]:
+    """A table of a TOML file; an empty one where it has none."""
+    table: object = document
+    for key in path:
+        table = table.get(key) if isinstance(table, Mapping) else None
+    return table if isinstance(table, Mapping) else {}
 
 
 def _section(text: str) -> str:
