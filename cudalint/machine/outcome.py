@@ -50,6 +50,7 @@ class Kind(Enum):
     ALLOCATION_BEFORE_DEVICE = "allocation before the device"
     LOADED_ONTO_ONE = "checkpoint on one gpu in all ranks"
     RENDEZVOUS_NOT_SET = "rendezvous not set"
+    RANK_NOT_SAID = "rank not said"
     GLOBAL_RANK_DEVICE = "global rank as a device"
 
 

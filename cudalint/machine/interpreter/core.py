@@ -111,7 +111,7 @@ class Core(Hooks, ABC):
         self.messages = Messages(options.foretold)
         # The threads that are running, each started by the one before it.
         self.threads: list[Running] = []
-        self.rendezvous_seen = False
+        self.meeting_seen: set[str] = set()
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[str]]] = {}
         # The exceptions that left the top level of the module that ran last as a program.
@@ -310,7 +310,7 @@ class Core(Hooks, ABC):
         self.sharers = {channel: {*senders} for channel, senders in before.sharers.items()}
         self.forwarded = {channel: [*found] for channel, found in before.forwarded.items()}
         self.messages = before.messages.for_run(self.messages.foretold)
-        self.rendezvous_seen = before.rendezvous_seen
+        self.meeting_seen = {*before.meeting_seen}
         self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
         self.saved = {**before.saved}
         self.made_files = {*before.made_files}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib.ranks import ranks
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import REPLACED, Dict, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -37,8 +38,12 @@ def enter(machine: Machine, call: Call) -> Results:
         named = call.state.get(atom) if isinstance(atom := only(call.get("kwargs") or ()), Ref) else None
         options = [(k, v) for k, v in named.items.items() if isinstance(k, str)] if isinstance(named, Dict) else []
         made: Value = (Partial(action, tuple(args), tuple(options)),)
-        name = f"{_EVENT} {call.site.module} {call.site.ordinal}"
-        call.state.store(ref, replace(found, fields={**found.fields, name: made}))
+        after: Value = call.get("delay") or ()
+        row = Sequence("tuple", (after, call.get("priority") or (), made))
+        event: Value = (call.state.new(("event", call.site), row),)
+        number = 0 if machine.grows_on(ref) else sum(name.startswith(_EVENT) for name in found.fields)
+        name = f"{_EVENT} {number} {call.site.module} {call.site.ordinal}"
+        call.state.store(ref, replace(found, fields={**found.fields, name: event}))
     return [(call.state, unknown("event", call.site))]
 
 
@@ -62,11 +67,23 @@ def _round(machine: Machine, call: Call, state: State) -> list[State]:
     waiting = {name: given for name, given in found.fields.items() if name.startswith(_EVENT)}
     state.store(ref, replace(found, fields={k: v for k, v in found.fields.items() if k not in waiting}))
     states = [state]
-    for name, given in waiting.items():
+    for name, given in _by_time(machine, call, waiting, state):
         _, module, ordinal = name.rsplit(" ", 2)
         site = Site(module, int(ordinal))
         states = [s for each in states for s, _ in machine.call_value(given, [], {}, each, call.frame, site)]
     return states
+
+
+def _by_time(machine: Machine, call: Call, waiting: dict[str, Value], state: State) -> list[tuple[str, Value]]:
+    """What waits and where it was entered: the first times first, where these are known, else as it was entered."""
+    events = [machine.exact_items(event, state) or [(), (), ()] for event in waiting.values()]
+    named = [(name, action) for name, (_, _, action) in zip(waiting, events, strict=True)]
+    times = ranks(machine, call, [time for time, _, _ in events], state)
+    urgent = ranks(machine, call, [priority for _, priority, _ in events], state)
+    if times is None or urgent is None:
+        return named
+    order = sorted(range(len(named)), key=lambda number: (times[number], urgent[number]))
+    return [named[number] for number in order]
 
 
 def watch(machine: Machine, call: Call) -> Results:
