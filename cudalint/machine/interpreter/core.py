@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import questions
+from cudalint.machine import exceptions, questions
 from cudalint.machine.caches import Made, made
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
@@ -109,6 +109,9 @@ class Core(Hooks, ABC):
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.messages = Messages(options.foretold)
+        # The failures that handlers are run for, and those of which one told another process.
+        self.handled: list[Outcome] = []
+        self.told: list[Outcome] = []
         # The threads that are running, each started by the one before it.
         self.threads: list[Running] = []
         self.meeting_seen: set[str] = set()
@@ -338,6 +341,8 @@ class Core(Hooks, ABC):
         """Something is put into a queue or a pipe at ``site``."""
         if not state.process.dead:
             self.messages.say(channel, value, state, site if self.open_loops else None)
+        if self.handled and exceptions.speaks_of_one(value, state):
+            self.told.extend(self.handled)
 
     def grows_on(self, ref: Ref) -> bool:
         """Whether a list that is made longer here is so in more rounds of a loop than are run."""

@@ -245,6 +245,12 @@ def _taken_back(machine: Machine, state: State) -> None:
         workers.forget_late_variable(machine, state)
 
 
+def _is_set_again(process: Process, site: Site) -> bool:
+    """Whether the variable was set by the same line before: a process of its own that serves one after another."""
+    launch, narrowed = process.launch, process.narrowed
+    return launch is not None and launch.family == "process" and narrowed is not None and narrowed.step.site == site
+
+
 def _changes(state: State, before: Value | None, value: Value) -> bool:
     """Whether other GPUs are asked for than the process has."""
     if isinstance(wanted := only(value), Const) and (before == value or (before is None and _is_told(state, wanted))):
@@ -291,7 +297,8 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
         return
     driver = process.driver
     launch = process.launch
-    per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
+    serves = launch is not None and launch.stage == "body" and (launch.reused or _is_set_again(process, site))
+    per_task = serves and state.second_round
     if per_task and any(o.anchor == site for o in machine.record.outcomes):
         return
     if value in HIDING and not per_task:
@@ -307,7 +314,8 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
         effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
         launch=launch,
     )
-    if per_task and launch is not None and launch.each:
+    is_dealt_out = launch is not None and not launch.reused and launch.many and machine.open_loops > 0
+    if per_task and launch is not None and (launch.each or is_dealt_out):
         found = replace(found, certain=False, doubt=found.doubt or Doubt.TASKS)
     machine.emit(found)
     state.process = replace(state.process, late_visible=(*state.process.late_visible, site))
