@@ -106,6 +106,8 @@ def join_process(a: Process, b: Process) -> Process:
         unseen=a.unseen or b.unseen,
         hidden_late=a.hidden_late or b.hidden_late,
         unread=a.unread | b.unread,
+        seeded=a.seeded & b.seeded,
+        unseeded=a.unseeded | b.unseeded,
     )
 
 

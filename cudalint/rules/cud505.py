@@ -88,7 +88,8 @@ if __name__ == "__main__":
 
 ## Fix
 **Unsafe**: the two `setdefault` lines are put before the launch, with `import os` where it is missing. The fixed
-port is the reason: two such programs on one machine would meet at it.
+port is the reason: two such programs on one machine would meet at it. **Display** where a rank is not told its number:
+the function that `mp.spawn` starts is called with it first.
 
 ## When it stays silent
 - One of the two variables (and of `RANK` and `WORLD_SIZE` the one that is needed) is read or written anywhere in reach, also through `os.environ.update(...)` or a helper.

@@ -37,6 +37,8 @@ from cudalint.text import settings as texts
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
+# What launchers other than torchrun tell a rank.
+OF_OTHER_LAUNCHERS = frozenset(_RANKS) - {"LOCAL_RANK", "RANK"}
 _BY_ARGUMENT = frozenset({"mp.spawn", "mp.start_processes"})
 # What a program reads, or takes as an option, that reckons with several machines: there the two numbers differ.
 _OF_MACHINES = frozenset(

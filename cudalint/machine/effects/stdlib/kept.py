@@ -49,7 +49,16 @@ def enter(machine: Machine, call: Call) -> Results:
 
 def run(machine: Machine, call: Call) -> Results:
     """``scheduler.run()``: all that was entered, and what that enters."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    waiting = _waiting(found) if isinstance(found, LibraryObject) else {}
+    if waiting and _order(machine, call, waiting, call.state) is not None:
+        return _all_rounds(machine, call)
     return machine.at_any_time(call.state, lambda: _all_rounds(machine, call))
+
+
+def _waiting(scheduler: LibraryObject) -> dict[str, Value]:
+    return {name: given for name, given in scheduler.fields.items() if name.startswith(_EVENT)}
 
 
 def _all_rounds(machine: Machine, call: Call) -> Results:
@@ -64,7 +73,7 @@ def _round(machine: Machine, call: Call, state: State) -> list[State]:
     found = state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [state]
-    waiting = {name: given for name, given in found.fields.items() if name.startswith(_EVENT)}
+    waiting = _waiting(found)
     state.store(ref, replace(found, fields={k: v for k, v in found.fields.items() if k not in waiting}))
     states = [state]
     for name, given in _by_time(machine, call, waiting, state):
@@ -76,14 +85,25 @@ def _round(machine: Machine, call: Call, state: State) -> list[State]:
 
 def _by_time(machine: Machine, call: Call, waiting: dict[str, Value], state: State) -> list[tuple[str, Value]]:
     """What waits and where it was entered: the first times first, where these are known, else as it was entered."""
-    events = [machine.exact_items(event, state) or [(), (), ()] for event in waiting.values()]
-    named = [(name, action) for name, (_, _, action) in zip(waiting, events, strict=True)]
+    named = [(name, _parts(machine, event, state)[2]) for name, event in waiting.items()]
+    order = _order(machine, call, waiting, state)
+    return named if order is None else [named[number] for number in order]
+
+
+def _order(machine: Machine, call: Call, waiting: dict[str, Value], state: State) -> list[int] | None:
+    """In which order what waits is run; None where the times are not known."""
+    events = [_parts(machine, event, state) for event in waiting.values()]
     times = ranks(machine, call, [time for time, _, _ in events], state)
     urgent = ranks(machine, call, [priority for _, priority, _ in events], state)
     if times is None or urgent is None:
-        return named
-    order = sorted(range(len(named)), key=lambda number: (times[number], urgent[number]))
-    return [named[number] for number in order]
+        return None
+    return sorted(range(len(events)), key=lambda number: (times[number], urgent[number]))
+
+
+def _parts(machine: Machine, event: Value, state: State) -> tuple[Value, Value, Value]:
+    """When something is run, how urgent that is, and what it is."""
+    time, priority, action = machine.exact_items(event, state) or [(), (), ()]
+    return time, priority, action
 
 
 def watch(machine: Machine, call: Call) -> Results:
