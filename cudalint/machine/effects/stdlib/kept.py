@@ -52,7 +52,8 @@ def run(machine: Machine, call: Call) -> Results:
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     waiting = _waiting(found) if isinstance(found, LibraryObject) else {}
-    if waiting and _order(machine, call, waiting, call.state) is not None:
+    if len(waiting) > 1 and _order(machine, call, waiting, call.state) is not None:
+        # A plan says what comes before what; a single event may as well be run again by others.
         return _all_rounds(machine, call)
     return machine.at_any_time(call.state, lambda: _all_rounds(machine, call))
 
