@@ -224,8 +224,9 @@ class Iteration(Core):
         lists = _lists_of(frame, state)
         # What only computes is looked at when it has come to its end: then all is known that it put somewhere.
         is_short = not endless and _is_plain(node.test) and all(map(_computes, node.body))
-        held_before = {address: state.at(address) for address in lists} if is_short else {}
-        self.before_loops.append(set() if is_short else lists - self._drained(node.test, state, frame))
+        is_whole = is_short or self._is_drained(node.test, state, frame)
+        held_before = {address: state.at(address) for address in lists} if is_whole else {}
+        self.before_loops.append(set() if is_whole else lists)
         self.open_loops += 1
         before: Held = {}
         held: Held = {}
@@ -253,7 +254,7 @@ class Iteration(Core):
             before, held = held, counting.held(frame.scope, states)
         counting.count_on(states, before, held, Site(frame.module, node.ordinal), not decided)
         self.before_loops.pop()
-        if is_short and (states or not decided):
+        if is_whole and (states or not decided):
             for current in (*states, *finished, *left):
                 _open_up(held_before, current)
         self.open_loops -= 1
@@ -280,21 +281,16 @@ class Iteration(Core):
             current.second_round = was_second
         return self.joined([*after, *left])
 
-    def _drained(self, test: ir.Expr, state: State, frame: Frame) -> set[Hashable]:
-        """A list or queue that is known whole, and short: all rounds are run of a loop that goes on until it is empty.
-
-        What they put there or take from it is known then, as it is outside of loops.
-        """
+    def _is_drained(self, test: ir.Expr, state: State, frame: Frame) -> bool:
+        """Whether a loop ends when a list or a queue is empty that is known whole, and short: all rounds are run."""
         asked = _asked_for_more(test)
         results = [] if asked is None else self.eval(asked, state, frame)
         if len(results) != 1 or results[0][0] is not state:
-            return set()
+            return False
         atom = only(results[0][1])
-        found = state.get(atom) if isinstance(atom, Ref) else None
-        rows = _rows_in(found, state)
+        rows = _rows_in(state.get(atom) if isinstance(atom, Ref) else None, state)
         is_short = bool(rows) and all(row.items is not None and len(row.items) <= MOST_TURNS for row in rows)
-        is_known = is_short and not any(row.open for row in rows)
-        return {atom.address} if is_known and isinstance(atom, Ref) else set()
+        return is_short and not any(row.open for row in rows)
 
     def _empty(self, test: ir.Expr, state: State, frame: Frame) -> None:
         """A list is empty where a loop ends that goes on as long as there is something in it."""
