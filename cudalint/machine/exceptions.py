@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.machine.classes import Order
@@ -21,33 +21,38 @@ _AS_TEXT = frozenset({"traceback.format_exc", "sys.exc_info"})
 _DEEPEST = 6
 
 
-def speaks_of_one(value: Value, state: State, depth: int = 0) -> bool:
-    """Whether a value is the exception that a handler is for, has it in itself, or is a text that is made of it."""
+def caught(module: str, ordinal: int) -> Value:
+    """What a handler is for, where nobody knows what it says."""
+    return unknown("exception", module, ordinal)
+
+
+def spoken_of(value: Value, state: State, depth: int = 0) -> Iterator[Hashable]:
+    """The exceptions of handlers that a value is, has in itself, or is a text of; a name for what some text is of."""
     if depth > _DEEPEST:
-        return False
+        return
     for atom in value:
-        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Unknown):
+            yield from _made_of(atom.sym, depth)
         parts: Iterable[Value] = ()
-        match found:
+        match state.get(atom) if isinstance(atom, Ref) else None:
             case Sequence(items=items, element=element):
                 parts = (*(items or ()), element)
             case Dict(items=held, element=element):
                 parts = (*held.values(), element)
             case Instance(attributes=held) | LibraryObject(fields=held):
                 parts = held.values()
-        if isinstance(atom, Unknown) and _is_made_of_one(atom.sym, depth):
-            return True
-        if any(speaks_of_one(part, state, depth + 1) for part in parts):
-            return True
-    return False
+        for part in parts:
+            yield from spoken_of(part, state, depth + 1)
 
 
-def _is_made_of_one(sym: Hashable, depth: int) -> bool:
+def _made_of(sym: Hashable, depth: int) -> Iterator[Hashable]:
     if isinstance(sym, Unknown):
-        return _is_made_of_one(sym.sym, depth)
-    if not isinstance(sym, tuple) or depth > _DEEPEST:
-        return isinstance(sym, str) and sym in _AS_TEXT
-    return sym[:1] == ("exception",) or any(_is_made_of_one(part, depth + 1) for part in sym)
+        yield from _made_of(sym.sym, depth)
+    elif sym in _AS_TEXT or (isinstance(sym, tuple) and sym[:1] == ("exception",)):
+        yield sym
+    elif isinstance(sym, tuple) and depth <= _DEEPEST:
+        for part in sym:
+            yield from _made_of(part, depth + 1)
 
 
 def kind(path: str) -> type[BaseException] | None:

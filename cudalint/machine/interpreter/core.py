@@ -109,7 +109,8 @@ class Core(Hooks, ABC):
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.messages = Messages(options.foretold)
-        # The failures that handlers are run for, and those of which one told another process.
+        # The failures that handlers are run for, by what each of them has, and those of which one told another process.
+        self.caught_as: dict[Hashable, Outcome] = {}
         self.handled: list[Outcome] = []
         self.told: list[Outcome] = []
         # The threads that are running, each started by the one before it.
@@ -341,8 +342,15 @@ class Core(Hooks, ABC):
         """Something is put into a queue or a pipe at ``site``."""
         if not state.process.dead:
             self.messages.say(channel, value, state, site if self.open_loops else None)
-        if self.handled and exceptions.speaks_of_one(value, state):
-            self.told.extend(self.handled)
+        self.tells(value, state)
+
+    def tells(self, value: Value, state: State) -> None:
+        """Another process is given a value: it may be told by that of a failure which a handler got over."""
+        for spoken_of in exceptions.spoken_of(value, state) if self.caught_as or self.handled else ():
+            failed = self.caught_as.get(spoken_of)
+            for outcome in self.handled if failed is None else [failed]:
+                self.told.append(outcome)
+                self.record.tell(outcome)
 
     def grows_on(self, ref: Ref) -> bool:
         """Whether a list that is made longer here is so in more rounds of a loop than are run."""

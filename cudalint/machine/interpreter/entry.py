@@ -187,6 +187,13 @@ class EntryRecord:
         """How much has happened so far that is recorded, whatever it is."""
         return len(self.outcomes) + len(self.launches) + len(self.commands) + len(self.protected) + self.serves
 
+    def tell(self, failed: Outcome) -> None:
+        """Another process is told of a failure that a handler got over."""
+        where = (failed.kind, failed.anchor, failed.effect)
+        for i, outcome in enumerate(self.outcomes):
+            if outcome.caught and not outcome.told and (outcome.kind, outcome.anchor, outcome.effect) == where:
+                self.outcomes[i] = replace(outcome, told=bool(outcome.launch))
+
     def copy(self) -> EntryRecord:
         """The same, for an entry that goes on from there."""
         return replace(

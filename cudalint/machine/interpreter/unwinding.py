@@ -164,7 +164,10 @@ class Unwinding(Core):
     ) -> list[State]:
         """Run a handler, and what is run at the end of its statement where that is given."""
         if handler.name is not None:
-            self.bind(handler.name, self._caught(raised, handler, state, frame), state, frame)
+            value = self._caught(raised, handler, state, frame)
+            self.bind(handler.name, value, state, frame)
+            if raised.outcome is not None and isinstance(atom := only(value), Unknown):
+                self.caught_as[atom.sym] = raised.outcome
         frame.handling.append(raised)
         failed = [raised.outcome] if raised.outcome is not None and not raised.harmless else []
         self.handled.extend(failed)
@@ -196,10 +199,10 @@ class Unwinding(Core):
         """The exception that a handler is for, as far as it is known; nobody knows what failures with CUDA say."""
         is_plain = raised.outcome is None and raised.launch is None and not raised.hidden and raised.names
         if raised.value or not is_plain or not handler.body:
-            return raised.value or unknown("exception", frame.module)
+            return raised.value or exceptions.caught(frame.module, handler.body[0].ordinal if handler.body else 0)
         site = Site(frame.module, handler.body[0].ordinal)
         made = exceptions.made(f"builtins.{raised.names[0]}", None, site, state)
-        return unknown("exception", frame.module) if made is None else made
+        return exceptions.caught(frame.module, handler.body[0].ordinal) if made is None else made
 
     def attempt(self, name: str, run: Callable[[], Results], frame: Frame) -> tuple[Results, list[State]]:
         """What something gives, and the paths on which it raises an exception of this name, for which Python waits."""

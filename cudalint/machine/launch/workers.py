@@ -56,6 +56,9 @@ def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, 
         machine.begins_fresh(launch, state)
     ended = _started(machine, state, frame, start, way, parent)
     machine.gives_back(ended.children, ended.raised)
+    if start.family in _GIVES_BACK and not start.dropped:
+        for child, value in ended.children:
+            machine.tells(value, child)
     if is_fresh:
         machine.ends_fresh(ended.began, start.family in _GIVES_BACK and not start.dropped and _lends(ended))
     machine.ends_process()

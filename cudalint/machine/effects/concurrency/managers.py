@@ -157,6 +157,8 @@ def store(machine: Machine, call: Call) -> Results:
     if proxy is None or state.process.dead:
         return [(state, NONE)]
     values = (*call.args, *call.kwargs.values())
+    for value in values:
+        machine.tells(value, state)
     if _is_queue(proxy):
         machine.says(channel(proxy), call.args[0] if call.args else NONE, state, call.site)
     found = [c for v in values for c in carried(v, state, Pickler.NAMES) if c.what not in ("lock", "unpicklable")]
