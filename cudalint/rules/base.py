@@ -13,7 +13,7 @@ from cudalint.machine.outcome import Doubt, Kind, Outcome
 def measured(outcome: Outcome) -> Severity | None:
     """The severity that hardware showed, reduced where the code leaves something open.
 
-    What merely costs, what the program catches, what only some paths show, and what an unseen caller
+    What merely costs, what the program catches and gets over, what only some paths show, and what an unseen caller
     decides is a warning; what the code shows to be meant, or to come to nothing as it stands, is a note.
     """
     if outcome.benign:
