@@ -517,17 +517,29 @@ class Runner:
         yield from self._assume_of_heirs(name, launcher)
 
     def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
-        """Run a function that has no visible caller."""
+        """Run a function that has no visible caller, and with its options where it starts nothing without them.
+
+        Who calls what can start processes gives it the numbers and switches for which it does.
+        """
         module = self.files.module(entry.module)
         if module is None or (owner, entry.function.qualname) in self.skipped:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
+        plain = self._assumed_call(entry, module, in_test, takes_options=False)
+        yield self._ran_assumed(owner, entry, plain)
+        record = plain.record
+        if in_test or record.launches or record.outcomes or record.cut is not None or not _has_options(module, entry):
+            return
+        given = self._assumed_call(entry, module, in_test, takes_options=True)
+        yield self._ran_assumed(owner, entry, given, takes_options=True)
+
+    def _assumed_call(self, entry: Caller, module: ir.Module, in_test: bool, takes_options: bool) -> Machine:
+        """Call a function with unknown arguments: those that it asks for, or all numbers and switches as well."""
         machine = self._machine(entry.module, in_test, assumed=True)
-        made = None if in_test else self._instance(entry, module)
+        made = None if in_test or takes_options else self._instance(entry, module)
         if made is not None:
             self._call_made(machine, module, entry.function, made)
-            yield self._ran_assumed(owner, entry, machine)
-            return
+            return machine
         # Where an application takes the handlers of another file, importing it comes first.
         first = self._application_over(module)
         frame = _top_of(module.name)
@@ -540,8 +552,9 @@ class Runner:
             ):
                 begun = loaded
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
-                self._call(machine, module, entry.function, ready, given)
-        yield self._ran_assumed(owner, entry, machine)
+                options = _options(module, entry.function) if takes_options else {}
+                self._call(machine, module, entry.function, ready, {**options, **given}, takes_options)
+        return machine
 
     def _assume_of_heirs(self, owner: str, entry: Caller) -> Iterator[Ran]:
         """The same for objects of classes that define what the class of a method leaves open."""
@@ -562,11 +575,12 @@ class Runner:
                 _end(machine, frame, _applied(machine, module, entry.function, found, {}, frame))
             yield self._ran_assumed(owner, entry, machine)
 
-    def _ran_assumed(self, owner: str, entry: Caller, machine: Machine) -> Ran:
+    def _ran_assumed(self, owner: str, entry: Caller, machine: Machine, takes_options: bool = False) -> Ran:
         """An entry that an unknown caller is assumed to have called."""
         self.entered.add(entry.place)
         self._note(machine)
-        machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
+        seen = [_as_seen(o) for o in machine.record.outcomes]
+        machine.record.outcomes = [_as_given(o) for o in seen] if takes_options else seen
         return Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
 
     def _instance(self, entry: Caller, module: ir.Module) -> Made | None:
@@ -709,11 +723,18 @@ class Runner:
         return _telling([after for after, _ in loaded], state)
 
     def _call(
-        self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given | None = None
+        self,
+        machine: Machine,
+        module: ir.Module,
+        function: ir.Function,
+        state: State,
+        given: Given | None = None,
+        takes_options: bool = False,
     ) -> None:
         """Call a function with unknown arguments, but for those that are ``given``."""
         frame = _top_of(module.name)
-        _end(machine, frame, self._called(machine, module, function, state, given or {}, frame))
+        found = _find(machine, module, function, state, takes_options)
+        _end(machine, frame, _applied(machine, module, function, found, given or {}, frame))
 
     def _call_made(self, machine: Machine, module: ir.Module, function: ir.Function, made: Made) -> None:
         """Call a method of an instance with unknown arguments."""
@@ -788,7 +809,33 @@ def _as_seen(outcome: Outcome) -> Outcome:
     return replace(outcome, doubt=Doubt.METHOD) if is_own and not outcome.chosen else replace(outcome, assumed=False)
 
 
-def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:
+def _has_options(module: ir.Module, entry: Caller) -> bool:
+    """Whether a function, or what makes the object of a method, takes numbers or switches that nobody has to give."""
+    return bool(_options(module, entry.function) or _options(module, _maker_of(module, entry.function)))
+
+
+def _maker_of(module: ir.Module, function: ir.Function) -> ir.Function | None:
+    cls, _, _ = function.qualname.rpartition(".")
+    return constructor(module, cls) if cls and not is_of_class(module, function) else None
+
+
+def _options(module: ir.Module, function: ir.Function | None) -> dict[str, Value]:
+    """The numbers and switches that a function takes and that have a default, as arguments that are not known."""
+    if function is None:
+        return {}
+    named = [p for p in function.params if not p.unnamed and isinstance(p.default, ir.Const)]
+    counted = [p.name for p in named if isinstance(p.default, ir.Const) and isinstance(p.default.value, int)]
+    return {name: unknown("param", module.name, function.ordinal, name) for name in counted}
+
+
+def _as_given(outcome: Outcome) -> Outcome:
+    """What goes wrong where a caller gives options: one that gives none does not meet it."""
+    return outcome if outcome.reason is not None else replace(outcome, doubt=Doubt.GIVEN)
+
+
+def _find(
+    machine: Machine, module: ir.Module, function: ir.Function, state: State, takes_options: bool = False
+) -> tuple[Value | None, State]:
     frame = _top_of(module.name)
     site = Site(module.name, function.ordinal)
     parts = function.qualname.split(".")
@@ -805,7 +852,8 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
         for last, method in machine.attribute(cls, parts[1], state, frame, site):
             return method, last
         return None, state
-    for made, instance in machine.call_value(cls, [], {}, state, frame, _making(module, parts[0], site)):
+    options = _options(module, _maker_of(module, function)) if takes_options else {}
+    for made, instance in machine.call_value(cls, [], options, state, frame, _making(module, parts[0], site)):
         if not machine.options.in_test:
             return _method(machine, module, function, instance, made)
         ready = set_up(machine, instance, made, frame, site)
