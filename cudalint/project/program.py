@@ -820,11 +820,29 @@ def program(
             for module, name, server in deployments.preloaded(root)
             for home, name in _placed(result, [(module, name)])
         )
+        result.preloaded |= frozenset(_configured(result, root))
         if pytest_files.forks(root):
             result.preloaded |= {
                 (n, "", pytest_files.FORKS) for n in named if pytest_files.is_test_module(named[n].path)
             }
     return result
+
+
+def _configured(files: FileProgram, root: str) -> Iterable[tuple[str, str, str]]:
+    """The configurations that servers are started with, and the application of each."""
+    for path, module, name in deployments.configured(root):
+        for conf in _files_called(files, path):
+            yield from ((conf, f"{home}:{name}", deployments.CONFIGURES) for home, _ in _placed(files, [(module, name)]))
+
+
+def _files_called(files: FileProgram, path: str) -> list[str]:
+    """The modules that a path names, which is seen from a folder that is not known: by as much of it as is there."""
+    parts = path.strip("./").split("/")
+    for begin in range(len(parts)):
+        end = f"/{'/'.join(parts[begin:])}"
+        if found := [name for path, name in files.names.items() if f"/{path}".endswith(end)]:
+            return found
+    return []
 
 
 def _placed(files: FileProgram, named: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:
