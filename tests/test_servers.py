@@ -184,8 +184,8 @@ PRELOADS = {
     "Makefile": ".PHONY: serve\nserve:\n\t@nohup gunicorn --preload site_app:app &\n",
     "src/justfile": "serve:\n    gunicorn --preload site_app:app\n",
     "backend/docker/entrypoint.sh": "exec poetry run gunicorn --preload site_app:app\n",
-    "compose.yaml": "services:\n  web:\n    command: >\n      gunicorn site_app:app\n      --workers 2\n      --preload\n",
-    "deploy/compose.yml": "services:\n  web:\n    command:\n      - gunicorn\n      - --preload\n      - site_app:app\n",
+    "compose.yaml": "services:\n  web:\n    command: >\n      gunicorn site_app:app\n      -w 2\n      --preload\n",
+    "deploy/compose.yml": "services:\n  a:\n    command:\n      - gunicorn\n      - --preload\n      - site_app:app\n",
 }
 
 
@@ -250,7 +250,7 @@ def test_a_server_preloads_what_a_module_binds_where_it_is_imported(tmp_path: Pa
         {"Makefile": "serve:\n\t@echo gunicorn --preload site_app:app\n"},
         {".hidden/start.sh": "gunicorn --preload site_app:app\n"},
         {"a/b/c/start.sh": "gunicorn --preload site_app:app\n"},
-        {"compose.yml": "services:\n  web:\n    command: >\n      gunicorn site_app:app\n  warm:\n    command: warm --preload\n"},
+        {"compose.yml": "services:\n  a:\n    command: >\n      gunicorn site_app:app\n  b:\n    command: b --preload\n"},
         {"compose.yml": "services:\n  web:\n    command: [gunicorn, 'site_app:app']\n    args:\n      - --preload\n"},
         {"Procfile": "\xff"},
     ],
@@ -356,7 +356,8 @@ def {name}({given}):
     ],
 )
 def test_a_configuration_serves_what_the_command_line_names(tmp_path: Path, command: str, made: str) -> None:
-    assert configured(tmp_path, command, FACTORY.format(name=made, given="")) == [("gunicorn.conf.py", "CUD104", "error", 4)]
+    found = configured(tmp_path, command, FACTORY.format(name=made, given=""))
+    assert found == [("gunicorn.conf.py", "CUD104", "error", 4)]
 
 
 @pytest.mark.parametrize(

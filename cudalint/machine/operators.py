@@ -281,7 +281,7 @@ def _is_nothing(atom: Atom | None) -> bool:
 
 
 def _may_be_a_number(atom: Atom) -> bool:
-    """Whether 0 can be divided by something: ``step % args.every`` is 0 in the first round, whatever the option says."""
+    """Whether 0 can be divided by something: ``step % args.every`` is 0 in the first round, whatever it says."""
     return isinstance(atom, Unknown) or (isinstance(atom, Const) and type(atom.value) is int and atom.value != 0)
 
 

@@ -11,9 +11,10 @@ from cudalint import disk
 
 _NAMED = re.compile(
     r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
-    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment|GNUmakefile|[Mm]akefile|.*\.mk|[Jj]ustfile"
+    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment|"
+    r"(?:GNU)?[Mm]akefile|.*\.mk|[Jj]ustfile"
 )
-# Where such files lie: in the top folder, in one right below it, or in one below that. What is hidden holds none but one.
+# Where such files lie: in the top folder, in one right below it, or in one below that; in none that is hidden but these.
 _SHOWN, _DEEPEST = frozenset({".s2i"}), 2
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
 _SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE")

@@ -831,8 +831,9 @@ def program(
 def _configured(files: FileProgram, root: str) -> Iterable[tuple[str, str, str]]:
     """The configurations that servers are started with, and the application of each."""
     for path, module, name in deployments.configured(root):
+        served = [f"{home}:{name}" for home, _ in _placed(files, [(module, name)])]
         for conf in _files_called(files, path):
-            yield from ((conf, f"{home}:{name}", deployments.CONFIGURES) for home, _ in _placed(files, [(module, name)]))
+            yield from ((conf, application, deployments.CONFIGURES) for application in served)
 
 
 def _files_called(files: FileProgram, path: str) -> list[str]:
