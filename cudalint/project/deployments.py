@@ -14,7 +14,7 @@ _NAMED = re.compile(
     r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment|"
     r"(?:GNU)?[Mm]akefile|.*\.mk|[Jj]ustfile"
 )
-# Where such files lie: in the top folder, in one right below it, or in one below that; in none that is hidden but these.
+# Where such files lie: in the top folder, one right below it, or one below that; in none that is hidden but these.
 _SHOWN, _DEEPEST = frozenset({".s2i"}), 2
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
 _SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE")
@@ -105,30 +105,33 @@ def configured(root: str) -> list[tuple[str, str, str]]:
 
 
 def _started(path: str) -> Iterator[_Started]:
-    text = _read(path)
+    text = text_of(path, _SERVERS)
     if path.endswith(".ini"):
         settings = (_SETTING.match(row) for row in text.splitlines())
         yield from _of_uwsgi({found[1]: found[2] for found in settings if found is not None})
         return
-    if path.endswith((".yml", ".yaml")):
-        text = _as_commands(text)
     yield from _of_gunicorn(text)
     yield from _of_seldon(text, built=path.endswith("environment"))
-    for row in _rows(text):
+    for row in rows(text):
         words = _words(row, "uwsgi")
         if words is not None:
             yield from _of_uwsgi(_options(words))
 
 
-def _read(path: str) -> str:
+def text_of(path: str, words: tuple[bytes, ...]) -> str:
+    """The text of a file that has one of some words; none of any other."""
     try:
         data = disk.read(path, _MOST_BYTES)
     except disk.Unreadable:
         return ""
-    return data.decode(errors="replace") if any(server in data for server in _SERVERS) else ""
+    if not any(word in data for word in words):
+        return ""
+    text = data.decode(errors="replace")
+    return _as_commands(text) if path.endswith((".yml", ".yaml")) else text
 
 
-def _rows(text: str) -> list[str]:
+def rows(text: str) -> list[str]:
+    """The rows of a text, those that are continued as one."""
     return _CONTINUED.sub(" ", text).splitlines()
 
 
@@ -154,7 +157,7 @@ def _as_commands(text: str) -> str:
 def _of_gunicorn(text: str) -> Iterator[_Started]:
     """The applications that command lines of gunicorn name, and whether each is preloaded."""
     everywhere = _PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text))
-    for row in _rows(text):
+    for row in rows(text):
         words = _words(row, "gunicorn")
         if words is None:
             continue
@@ -179,7 +182,7 @@ def _of_seldon(text: str, *, built: bool) -> Iterator[_Started]:
     An image that s2i built runs the command with what a file of variables says.
     """
     variables = dict(_VARIABLE.findall(text))
-    commands = [words for row in _rows(text) if (words := _words(row, _SELDON)) is not None]
+    commands = [words for row in rows(text) if (words := _words(row, _SELDON)) is not None]
     names = [variables.get(word.strip("${}"), word) for words in commands for word in words[:1]]
     if built and _SELDON_NAME in variables:
         names.append(variables[_SELDON_NAME])
