@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
+from textwrap import shorten
 from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
 from cudalint.garbage import collected_rarely
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, in_one_piece, room
 from cudalint.ir.walk import functions, is_of_class
-from cudalint.machine import questions
+from cudalint.machine import heap, questions
 from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame, Raised
@@ -24,8 +26,9 @@ from cudalint.machine.outcome import OF_INHERITING, Doubt, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value, only, unknown
+from cudalint.machine.values import Ref, Value, const, only, unknown
 from cudalint.project.callers import Caller, Callers, Place
+from cudalint.project.command_lines import UNKNOWN
 from cudalint.project.derived import launchers
 from cudalint.project.distance import lies_far, starting
 from cudalint.project.entries import (
@@ -58,6 +61,8 @@ Entry: TypeAlias = tuple[str, str]
 MOST_ALONE = 15_000
 # How often a program is run with what an earlier run showed of its channels.
 _MOST_FORETOLD = 2
+# So many characters of a command line are shown.
+_MOST_SAID = 100
 
 _Given = ParamSpec("_Given")
 _T = TypeVar("_T")
@@ -358,6 +363,8 @@ class Runner:
             main = self._run_with_messages(partial(self._machine, name), partial(self._run_main, module=module))
             commands = main.record.commands
             yield Ran(name, name, main)
+            if not main.record.cut and not in_test:
+                yield from self._told(module)
             if main.record.testing is not None and not in_test:
                 yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
@@ -370,6 +377,19 @@ class Runner:
             yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
+
+    def _told(self, module: ir.Module) -> Iterator[Ran]:
+        """A program as files of its repository start it."""
+        for line in self.files.command_lines(module.name):
+            machine = self._machine(module.name)
+            fresh = State(self._started(module.name), {})
+            said = shorten(shlex.join("..." if word == UNKNOWN else word for word in line.words), _MOST_SAID)
+            start = Site(module.name, module.body[0].ordinal if module.body else 0)
+            fresh.stack = machine.chain(fresh, start, f"is started by {line.said_in} with {said}")
+            words = (unknown("word", start, i) if word == UNKNOWN else const(word) for i, word in enumerate(line.words))
+            fresh.store(heap.ARGV, heap.Sequence("list", tuple(words), open=True))
+            self._run_main(machine, module, fresh)
+            yield Ran(module.name, module.name, machine)
 
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
@@ -685,9 +705,9 @@ class Runner:
             foretold = later.messages.settled
         return first
 
-    def _run_main(self, machine: Machine, module: ir.Module) -> None:
+    def _run_main(self, machine: Machine, module: ir.Module, begun: State | None = None) -> None:
         states: list[State] = []
-        fresh = State(self._started(module.name), {})
+        fresh = begun or State(self._started(module.name), {})
         for state in self._packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:
             states.extend(machine.run_module(module, "__main__", state))
             _tell(machine, machine.uncaught)

@@ -25,6 +25,8 @@ def served(machine: Machine, state: State, module: str) -> None:
         if server == seldon.SERVER:
             seldon.preloaded_from_outside(machine, state.clone(), frame, name)
             continue
+        if server == gunicorn.CONFIGURES:
+            continue
         gunicorn.preloaded_from_outside(machine, state.clone(), frame, name, server)
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
