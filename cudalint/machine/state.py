@@ -294,6 +294,8 @@ class Process:
     seen: Value = ()
     # Where it hides all GPUs from a driver that knows them already: that fails to hide them once it uses one.
     hidden_late: Site | None = None
+    # The variables that were set after the library was imported that reads them only then.
+    unread: frozenset[str] = frozenset()
     # Whether it was reported that GPUs are named here by what the variable calls them.
     misnumbered: bool = False
     # Where a scheduler started it without a GPU, and which releases of that hide them all from it; none once it asked.
