@@ -9,7 +9,6 @@ from functools import partial
 from cudalint.ir import nodes as ir
 from cudalint.machine import collecting, file_questions, mappings, questions
 from cudalint.machine.frame import NO_HASH, Arguments, Around, Call, Frame, Given, Raised, Results, Steps
-from cudalint.machine.gpu_memory import placed_tensor
 from cudalint.machine.heap import (
     BEGAN,
     REPLACED,
@@ -344,15 +343,6 @@ class Calls(Core):
             return self._done_by_library(path, receiver, given)
         return [result for after in called for result in self._done_by_library(path, receiver, given.on(after))]
 
-    def _call_undescribed(self, ref: Ref, given: Given) -> Results:
-        """A call of an object of which nothing says what that does: one that lies on a GPU computes with it."""
-        state, site = given.state, given.site
-        memory = placed_tensor(ref, state) if isinstance(state.get(ref), LibraryObject) else None
-        if memory is None:
-            return [(state, unknown("call", site, state.process.identity))]
-        read = self._tensor_data(memory, "calling the model", state, given.frame, site)
-        return [(after, unknown("call", site, after.process.identity)) for after, _ in read]
-
     def _done_by_library(self, path: str, receiver: Atom | None, given: Given) -> Results:
         """What a function of a library does, or what the program set in its place."""
         state, frame, site, args, kwargs = given.state, given.frame, given.site, given.args, given.kwargs
@@ -415,8 +405,10 @@ class Calls(Core):
                 path = None
         frame, site, args, kwargs = given.frame, given.site, given.args, given.kwargs
         call = None if path is None else self._library_call(path, state, frame, site, args, kwargs, given.is_open)
+        if call is None and path is not None and isinstance(found, LibraryObject):
+            return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, ref))
         if call is None:
-            return self._call_undescribed(ref, given)
+            return [(state, unknown("call", site, state.process.identity))]
         call.receiver = ref
         return self._in_turn(ref, given, partial(self.library_call, call))
 
