@@ -221,6 +221,41 @@ def test_a_file_of_the_project_has_gunicorn_preload(tmp_path: Path, name: str) -
     assert deployed(tmp_path, "print(torch.cuda.device_count())", **{name: PRELOADS[name]}) == []
 
 
+APART = {
+    "Dockerfile": 'CMD ["uvicorn", "site_app:app", "--host", "0.0.0.0", "--workers", "4"]\n',
+    "Procfile": "web: granian --interface asgi --workers=4 site_app:app\n",
+    "start.sh": "exec uv run gunicorn -w 4 -k uvicorn.workers.UvicornWorker site_app:app\n",
+    "deploy/site.service": "[Service]\nExecStart=/usr/bin/hypercorn -w 2 site_app:app\n",
+    "docker-compose.yml": "services:\n  web:\n    command:\n    - gunicorn\n    - -w\n    - '4'\n    - site_app:app\n",
+    "k8s/web-deployment.yaml": (
+        "kind: Service\n---\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n"
+        "      - command: [uvicorn]\n        args: [--workers, '4', site_app:app]\n"
+    ),
+}
+ALONE = {
+    "Dockerfile": 'CMD ["uvicorn", "site_app:app", "--workers", "1"]\n',
+    "Procfile": "web: granian --workers $WORKERS site_app:app\n",
+    "start.sh": "gunicorn --threads 4 -w ${WORKERS:-4} site_app:app\n",
+    "docker-compose.yml": "services:\n  web:\n    command: uvicorn other:app --workers 4\n",
+    "k8s/web-deployment.yaml": "command: [uvicorn]\nargs: [--workers, {{ .Values.workers }}, site_app:app]\n",
+}
+
+
+@pytest.mark.parametrize("name", APART)
+def test_a_file_of_the_project_starts_workers_that_each_make_the_application(tmp_path: Path, name: str) -> None:
+    assert deployed(tmp_path, LOADS, **{name: APART[name]}) == [("site_app.py", "CUD201", "warning", 5)]
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_no_file_starts_several_workers_for_certain(tmp_path: Path, name: str) -> None:
+    assert deployed(tmp_path, LOADS, **{name: ALONE[name]}) == []
+
+
+def test_a_command_of_several_rows_of_yaml_is_one(tmp_path: Path) -> None:
+    text = "services:\n  web:\n    command: >\n      gunicorn site_app:app\n      --preload -w 4\n"
+    assert deployed(tmp_path, LOADS, **{"compose.yaml": text}) == [("site_app.py", "CUD104", "error", 5)]
+
+
 BOUND = {
     5: "if __name__ == '__main__':\n    app = None\nelse:\n    app = site_app.app\n",
     2: "from site_app import app\n",
@@ -241,7 +276,7 @@ def test_a_server_preloads_what_a_module_binds_where_it_is_imported(tmp_path: Pa
 @pytest.mark.parametrize(
     "files",
     [
-        {"Dockerfile": 'CMD ["gunicorn", "-w", "2", "site_app:app"]\n'},
+        {"Dockerfile": 'CMD ["gunicorn", "-w", "1", "site_app:app"]\n'},
         {"Dockerfile": "# gunicorn --preload site_app:app\nCMD gunicorn site_app:app\n"},
         {"Dockerfile": "CMD gunicorn --preload other:app\n"},
         {"Dockerfile": "CMD gunicorn --preload site_app:app\n", "Procfile": "web: gunicorn site_app:app\n"},

@@ -1,4 +1,5 @@
 """How a repository's own files start its server: gunicorn, uwsgi, Seldon; in containers, scripts, recipes, settings."""
+"""How a repository's own files start its server: gunicorn, uvicorn, uwsgi, Seldon; in containers, scripts, settings."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from cudalint import disk
+from cudalint.text import settings
 
 _NAMED = re.compile(
     r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
@@ -18,6 +20,23 @@ _NAMED = re.compile(
 _SHOWN, _DEEPEST = frozenset({".s2i"}), 2
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
 _SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE")
+# Where such files lie: in the top folder, or in one of these.
+_FOLDERS = ("", ".s2i", "bin", "deploy", "deployment", "docker", "k8s", "kubernetes", "scripts")
+_NAMED = re.compile(
+    r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
+    r"(?:.*[._-])?(?:deploy|deployment|k8s|kubernetes|statefulset)(?:[._-].*)?\.ya?ml|"
+    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment"
+)
+_MOST_FILES, _MOST_BYTES = 40, 200_000
+_MOST_WORKERS = 1000
+_SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE", b"uvicorn", b"hypercorn", b"granian")
+# Servers whose workers import the application themselves, and by which options they are told how many there are.
+_APART = {
+    "gunicorn": ("-w", "--workers"),
+    "hypercorn": ("-w", "--workers"),
+    "uvicorn": ("--workers",),
+    "granian": ("--workers",),
+}
 
 _CONTINUED = re.compile(r"\\\n")
 # Of a list of words, as containers have it, what stands between the words.
@@ -31,6 +50,10 @@ CONFIGURES = "gunicorn --config"
 # Rows of YAML: words on rows of their own, and text whose rows are one.
 _ITEM = re.compile(r"([ \t]*)-[ \t]+(\S.*)")
 _FOLDED = re.compile(r"([ \t]*)[\w-]+:[ \t]*>[-+]?[ \t]*")
+_PRELOADS, _FACTORY = "--preload", "--factory"
+# Keys under which YAML has a command, in the order in which it is put together.
+_COMMANDS = ("entrypoint", "command", "args")
+_DOCUMENTS = re.compile(r"^---.*$", re.MULTILINE)
 # Seldon's command is told a class by its name, which an image made from source has in a variable.
 _SELDON, _SELDON_NAME = "seldon-core-microservice", "MODEL_NAME"
 _CLASS = re.compile(r"[A-Za-z_][\w.]*$")
@@ -44,13 +67,14 @@ _NO = frozenset({"false", "0", "no", "off"})
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A server that some file starts, its application, and whether that is made before the fork."""
+    """A server that some file starts, its application, whether it is made before the fork, and in how many workers."""
 
     server: str
     module: str
     name: str
     preloads: bool
     configuration: str = ""
+    workers: int = 1
 
 
 def is_deployment(name: str) -> bool:
@@ -86,11 +110,15 @@ def _may_hold(folder: str) -> bool:
 
 
 def preloaded(root: str) -> list[tuple[str, str, str]]:
-    """Module and name of each application that a server makes before it forks, and nowhere after; and the server."""
+    """Module and name of each application that a server makes before it forks, and nowhere after; and the server.
+
+    Of one that several workers make for themselves the server is ``uvicorn:4``.
+    """
     found = [one for path in paths(root) for one in _started(path)]
     without = {(one.module, one.name) for one in found if not one.preloads}
     made = {(one.module, one.name, one.server) for one in found if one.preloads}
-    return sorted(one for one in made if one[:2] not in without)
+    apart = {(one.module, one.name, f"{one.server}:{one.workers}") for one in found if one.workers > 1}
+    return sorted((*(one for one in made if one[:2] not in without), *apart))
 
 
 def start_servers(root: str) -> bool:
@@ -110,9 +138,13 @@ def _started(path: str) -> Iterator[_Started]:
         settings = (_SETTING.match(row) for row in text.splitlines())
         yield from _of_uwsgi({found[1]: found[2] for found in settings if found is not None})
         return
-    yield from _of_gunicorn(text)
+    rows = list(_of_yaml(text)) if path.endswith((".yml", ".yaml")) else []
+    rows = rows or _rows(text)
+    for server in _APART:
+        yield from _of_command(server, rows, everywhere=_PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text)))
     yield from _of_seldon(text, built=path.endswith("environment"))
     for row in rows(text):
+    for row in rows:
         words = _words(row, "uwsgi")
         if words is not None:
             yield from _of_uwsgi(_options(words))
@@ -174,6 +206,52 @@ def _configuration(words: list[str]) -> str:
         if option in _CONFIGURED:
             return (value if is_set else after).removeprefix("file:")
     return ""
+def _of_yaml(text: str) -> Iterator[str]:
+    """The commands of containers, each in one row; nothing where the text is no plain YAML, such as a template."""
+    for document in _DOCUMENTS.split(text):
+        try:
+            yield from _commands_in(settings.read("yaml", document))
+        except settings.NoSettings:
+            continue
+
+
+def _commands_in(found: object) -> Iterator[str]:
+    if isinstance(found, dict):
+        row = " ".join(_said(found[key]) for key in _COMMANDS if key in found)
+        if row:
+            yield row
+    inner = found.values() if isinstance(found, dict) else found if isinstance(found, list) else ()
+    for part in inner:
+        yield from _commands_in(part)
+
+
+def _said(found: object) -> str:
+    parts = found if isinstance(found, list) else [found]
+    return " ".join(map(str, parts)).replace("\n", " ")
+
+
+def _of_command(server: str, rows: list[str], *, everywhere: bool) -> Iterator[_Started]:
+    """The applications that command lines of a server name: whether each is preloaded, and in how many workers."""
+    for row in rows:
+        words = _words(row, server)
+        if words is None:
+            continue
+        target = next((match for word in words if (match := _TARGET.match(word)) is not None), None)
+        if target is None:
+            continue
+        preloads = server == "gunicorn" and (everywhere or _PRELOADS in words)
+        name = f"{target[2]}()" if _FACTORY in words else target[2]
+        yield _Started(server, target[1], name, preloads, 1 if preloads else _number(words, _APART[server]))
+
+
+def _number(words: list[str], options: tuple[str, ...]) -> int:
+    """How many workers the options ask for; one where no number is written down."""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        name, _, value = word.partition("=")
+        number = value or after
+        if name in options and number.isdecimal():
+            return min(int(number), _MOST_WORKERS)
+    return 1
 
 
 def _of_seldon(text: str, *, built: bool) -> Iterator[_Started]:

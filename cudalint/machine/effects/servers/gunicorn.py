@@ -14,7 +14,9 @@ from cudalint.machine.effects.servers.web import begins, started
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
 from cudalint.machine.launch.arguments import task
+from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
@@ -171,6 +173,30 @@ def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: s
     making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
     serving = Serving(server, place, frame, certain=True)
     _serve_gunicorn(machine, state, serving, {"preload_app": TRUE}, making)
+
+
+def apart_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str, count: int) -> None:
+    """A module whose application each worker of a server makes for itself, as a file of the repository says."""
+    plain = name.removesuffix("()")
+    place = binding_of(machine, frame.module, (plain,))
+    if place is None:
+        return
+    named = const(frame.module), const(plain), const(name != plain)
+    making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
+    start = Start(
+        launcher=server,
+        family="executor",
+        anchor=place,
+        chain=machine.chain(state, place, f"{server} starts {count} workers, as a file of the project says"),
+        many=True,
+        reused=True,
+        daemon=False,
+        failures={"body": "crash"},
+        tasks=(task(_served_by(making), request_arguments(place)),),
+        label="server worker",
+        count=count,
+    )
+    workers.start(machine, state, frame, start, Way("spawn", True, explicit=True))
 
 
 def _named(machine: Machine, frame: Frame, target: str) -> Iterator[tuple[str, str, bool]]:

@@ -26,6 +26,9 @@ def served(machine: Machine, state: State, module: str) -> None:
             seldon.preloaded_from_outside(machine, state.clone(), frame, name)
             continue
         if server == gunicorn.CONFIGURES:
+        starter, _, count = server.partition(":")
+        if count:
+            gunicorn.apart_from_outside(machine, state.clone(), frame, name, starter, int(count))
             continue
         gunicorn.preloaded_from_outside(machine, state.clone(), frame, name, server)
     if gunicorn.is_configuration(names):
