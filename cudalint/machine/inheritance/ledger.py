@@ -51,7 +51,8 @@ class Watch:
 
     ``moments`` are those at which a fork would have inherited: the first ones, and that of the processes that replace
     it. ``handed_in``: what its parent was when it handed tasks in, where the worker had begun before, and ``handed_at``
-    when that was. ``number``: how many had begun by then, itself among them.
+    when that was. ``begun``: how many had begun by then, itself among them, and ``number`` the same of the one that was
+    handed tasks first, where it is handed some again. ``has_begun``: whether it began a task, ``many``: a second one.
     """
 
     launch: Beginning
@@ -59,6 +60,9 @@ class Watch:
     handed_in: State | None = None
     handed_at: int | None = None
     number: int = 0
+    begun: int = 0
+    has_begun: bool = False
+    many: bool = False
     booting: bool = True
     writes: bool = False
     booted: set[Hashable] = field(default_factory=set)

@@ -68,7 +68,7 @@ class Prover(Recomputing):
         handed_in = state.clone() if launch.held else None
         handed_at = self._moment if launch.held else None
         number = self._number_of(launch, state)
-        self._watches.append(Watch(launch, (*moments, *later), handed_in, handed_at, number))
+        self._watches.append(Watch(launch, (*moments, *later), handed_in, handed_at, number, self._fresh_begun))
 
     def _number_of(self, launch: Beginning, state: State) -> int:
         """Which worker it is; a pool's or an executor's are the same each time that it is given work."""

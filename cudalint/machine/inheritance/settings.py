@@ -67,8 +67,9 @@ class Settings(Tasks):
         """``owner.attr = value``, where a function of a library gave the owner: what that gives is its process's."""
         for atom in owner:
             match atom:
-                case Unknown(sym=("call", _, _, _, str(path))) if not self._is_own(atom, state):
-                    self._sets(Kept(f"{path}().{attr}", (), False, False, True, site), state)
+                case Unknown(sym=("call", _, _, _, str(path)) | ("follows", str(path), *_)):
+                    if not self._is_own(atom, state):
+                        self._sets(Kept(f"{path}().{attr}", (), False, False, True, site), state)
         return super().set_attribute(owner, attr, value, state, frame, site)
 
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:

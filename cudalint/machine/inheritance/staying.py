@@ -19,9 +19,10 @@ from cudalint.machine.inheritance.reads import variable
 from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
+from cudalint.machine.launch.crossing import reachable
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Value, constant
+from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
 
 # How pickling names what it makes of an object in another process.
 _SENT = "sent"
@@ -41,6 +42,9 @@ class Staying(CallingBack):
         self._stayed: dict[Hashable, dict[Hashable, int]] = {}
         # By what stands for several objects that tasks are given, these.
         self._several: dict[Hashable, list[Hashable]] = {}
+        # What several tasks are given, and what the task that runs is.
+        self._given_again: set[Hashable] = set()
+        self._own_given: set[Hashable] = set()
         # Which attribute or key of an object is being set.
         self._part_set: Hashable = None
         # The variables, attributes and items that workers change by adding to what they hold, and whether one does so.
@@ -53,6 +57,11 @@ class Staying(CallingBack):
         """One object stands for what the tasks of a launch are given, which differ."""
         super().stands_for(one, all_of)
         self._several[one.address] = [atom.address for atom in all_of if isinstance(atom, Ref)]
+
+    def is_given_again(self, value: Value, state: State) -> None:
+        """Several tasks of a launch are given the same."""
+        super().is_given_again(value, state)
+        self._given_again.update(ref.address for ref in reachable(value, state))
 
     # -- what workers change ------------------------------------------------------------------------------------------
 
@@ -103,12 +112,20 @@ class Staying(CallingBack):
         if isinstance(found, LibraryObject) and found.type.startswith(_OF_ALL):
             return
         for watch in self._reading(state):
-            if _is_sent(address):
+            if is_sent(address):
                 sender = _sender(address)
                 for each in (sender, *self._several.get(sender, ())):
-                    self._stays(each, part, watch.number)
+                    self._stays(each, part, watch.begun)
             elif any(fresh.at(address) is not None for fresh in watch.snapshots):
-                self._stays(_in_parent(address, watch), part, watch.number)
+                self._stays(in_parent(address, watch), part, watch.number)
+
+    def _writes_array(self, state: State, of: Iterable[Atom] = ()) -> None:
+        """A process changes an array in place, which it may have from its parent."""
+        of = tuple(of)
+        for atom in of:
+            if _as_array(atom) is not None and not self._is_own(atom, state):
+                self._stays(_as_array(atom), None, self._number(state))
+        super()._writes_array(state, of)
 
     def _stays(self, address: Hashable, part: Hashable, number: int | None) -> None:
         if number is not None:
@@ -135,12 +152,29 @@ class Staying(CallingBack):
         if not self._is_started(state) or not self._has_set_anew(home, name, state):
             self._sees_nothing(Site("", 0), name)
 
-    def _is_by_another(self, first: int, state: State) -> bool:
-        """Whether what a worker was the first to change was changed before this process, or by others like it."""
-        number = self._number(state)
-        if number is None or first < number:
+    def _is_by_another(self, first: int, state: State, sent: Hashable = None) -> bool:
+        """Whether what a worker was the first to change was changed before this process, or by others like it.
+
+        ``sent``: what it was sent, of which each task has a copy of its own.
+        """
+        *_, watch = (None, *self._reading(state))
+        if watch is None:
             return True
-        return first == number and state.process.siblings != 1 and self._shared_out(state) is None
+        number = watch.number if sent is None else watch.begun
+        if first != number:
+            return first < number
+        if sent is not None and watch.many:
+            return sent in self._given_again or sent not in self._own_given
+        return state.process.siblings != 1 and self._shared_out(state) is None
+
+    def begins_task(self, state: State, is_first: bool, given: Iterable[Value] = ()) -> None:
+        """A worker begins a task; the second one stands for all that follow."""
+        given = tuple(given)
+        super().begins_task(state, is_first, given)
+        for watch in self._reading(state):
+            watch.many, watch.has_begun = watch.has_begun, True
+            of_task = (ref for value in given for ref in reachable(value, state))
+            self._own_given = {in_program(ref.address, watch) for ref in of_task}
 
     def _aug_assign(self, node: ir.AugAssign, state: State, frame: Frame) -> list[State]:
         outer, self._augments = self._augments, True
@@ -205,16 +239,23 @@ class Staying(CallingBack):
         self._meet_stale((value,), site, state, deep=False)
         return super().iterate(value, state, frame, site, most)
 
+    def spreads(self, value: Value, site: Site, state: State) -> None:
+        """The elements of a value are taken."""
+        self._meet_stale((value,), site, state, deep=False)
+        super().spreads(value, site, state)
+
     def shows(self, values: Iterable[Value], site: Site, state: State) -> None:
         """Values are made into text."""
         values = tuple(values)
         self._meet_stale(values, site, state)
+        self._meet_whole(values, site, state)
         super().shows(values, site, state)
 
     def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
         """Two values are compared, or one is looked for in another."""
         if op not in ("is", "is not"):
             self._meet_stale(values, site, state)
+            self._meet_whole(values, site, state)
         super().compares(op, values, site, state)
 
     def branch(self, test: ir.Expr, state: State, frame: Frame) -> tuple[list[State], list[State]]:
@@ -240,6 +281,9 @@ class Staying(CallingBack):
         self._meet_stale(looked_at if only_adds else (*receiver, *looked_at), call.site, call.state, deep)
         if self._stayed and call.args:
             self._asks_for_part(does, call)
+        traits, path = self.library.traits, self.library.canonical(call.path)
+        if does == "vars" or (traits.has(path, "reads-content") and not traits.has(path, "leaves-content")):
+            self._meet_whole(call.args, call.site, call.state)
         return super().library_call(call)
 
     def _asks_for_part(self, does: str, call: Call) -> None:
@@ -262,20 +306,42 @@ class Staying(CallingBack):
             return
         for ref in _containers(values, state, deep):
             self._meets_pending(ref.address, site, state)
-            changed = self._stayed.get(self._in_program(ref.address, state))
-            if changed and self._is_by_another(min(changed.values()), state):
+            there = self._in_program(ref.address, state)
+            changed = self._stayed.get(there)
+            sent = there if is_sent(ref.address) and self._is_started(state) else None
+            if changed and self._is_by_another(min(changed.values()), state, sent):
                 self._sees_nothing(site)
+        for array in filter(None, (_as_array(atom) for value in values for atom in value)):
+            if self._has_changed(array, None, state):
+                self._sees_nothing(site)
+
+    def _meet_whole(self, values: Iterable[Value], site: Site, state: State) -> None:
+        """All that objects hold is looked at, as far as Python does so by itself."""
+        if not self._stayed or self._is_started(state):
+            return
+        for atom in (atom for value in values for atom in value):
+            if isinstance(atom, Ref) and isinstance(state.get(atom), Instance) and self._stayed.get(atom.address):
+                self._sees_nothing(site)
+
+    def _call_atom(self, atom: Atom, given: Given) -> Results:
+        match atom:
+            case Unknown(sym=(base, ".", str())) if self._stayed:
+                array = _as_array(Unknown(base))
+                if array is not None and self._has_changed(array, None, given.state):
+                    self._sees_nothing(given.site)
+        return super()._call_atom(atom, given)
 
     def _has_changed(self, address: Hashable, part: Hashable, state: State) -> bool:
         """Whether a worker before this process changed a part of something."""
         there = self._in_program(address, state)
         parts = self._stayed.get(there, {})
-        if not any(self._is_by_another(parts[one], state) for one in (part, None) if one in parts):
+        sent = there if is_sent(address) and self._is_started(state) else None
+        if not any(self._is_by_another(parts[one], state, sent) for one in (part, None) if one in parts):
             return False
         if not self._is_started(state) or (there, part) in self._added:
             return not self._is_started(state) or not self._augments
         # What it is given it may have set itself.
-        return not _is_sent(address) and not self._has_set_part(address, part, state)
+        return not is_sent(address) and not self._has_set_part(address, part, state)
 
     def _has_set_part(self, address: Hashable, part: Hashable, state: State) -> bool:
         """Whether a worker has set an attribute to something else than what it began with."""
@@ -288,11 +354,19 @@ class Staying(CallingBack):
     def _in_program(self, address: Hashable, state: State) -> Hashable:
         """What an object is in the program that started this process."""
         for watch in self._reading(state):
-            return _in_parent(_sender(address), watch)
+            return in_program(address, watch)
         return address
 
     def _sees_nothing(self, site: Site, name: str = "") -> None:
         self._asked.setdefault(Doubt(Why.STAYS, name, site))
+
+
+def _as_array(atom: Atom) -> Hashable:
+    """By what an array is known that a library gave."""
+    match atom:
+        case Unknown(sym=("call", Site(), *_)):
+            return ("array", atom)
+    return None
 
 
 def _attributes(found: object) -> Mapping[str, Value]:
@@ -304,7 +378,8 @@ def _attributes(found: object) -> Mapping[str, Value]:
     return {}
 
 
-def _is_sent(address: Hashable) -> bool:
+def is_sent(address: Hashable) -> bool:
+    """Whether an object is what pickling made of another one."""
     match address:
         case (str(kind), _, _):
             return kind == _SENT
@@ -319,12 +394,17 @@ def _sender(address: Hashable) -> Hashable:
     return address
 
 
-def _in_parent(address: Hashable, watch: Watch) -> Hashable:
+def in_parent(address: Hashable, watch: Watch) -> Hashable:
     """Where the parent of a process has what that has made by its imports."""
     match address:
         case (place, count, tuple(identity)) if identity == watch.launch.identity:
             return place, count, watch.launch.parent.process.identity
     return address
+
+
+def in_program(address: Hashable, watch: Watch) -> Hashable:
+    """What an object of a worker is in the program that started it."""
+    return in_parent(_sender(address), watch)
 
 
 def _holders(ref: Ref, state: State) -> Iterator[Hashable]:
