@@ -42,8 +42,8 @@ from cudalint.project.entry_store import EntryStore
 from cudalint.project.fixtures import HOOKS_BEFORE, HOOKS_BEHIND, Fixtures, Given, hook_of, set_up, skips_all
 from cudalint.project.heirs import heirs
 from cudalint.project.instances import Instances, Made, constructor
-from cudalint.project.near import naming
-from cudalint.project.patience import GIVEN_UP, Patience
+from cudalint.project.near import distances, naming
+from cudalint.project.patience import GIVEN_UP, LEFT_OUT, MOST_DETOURS, Detours, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
@@ -182,6 +182,8 @@ class Runner:
     _launching: frozenset[str] | None = None
     # What far modules of tests name that starts something: asked for their keys, and when they run.
     _elsewhere: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    # What is spent on entries that may lead to what the run is about, while these run.
+    _detours: Detours | None = None
     _callers: Callers | None = None
     _importer: PreparedImports | None = None
     _instances: Instances | None = None
@@ -199,10 +201,15 @@ class Runner:
         for groups in self._stages(names):
             self._shared = None
             for i, group in enumerate(groups):
+                if self._detours is not None and self._detours.are_used_up:
+                    self.files.note(f"{self.files.sources[group.name].path}: {LEFT_OUT}")
+                    continue
                 self._share(groups[i + 1 :])
                 fresh = self._fresh(group)
                 for result in fresh if self.kept is None else self.kept.of(self._key(group), fresh):
                     self.entered |= result.entered
+                    if self._detours is not None:
+                        self._detours.note(result.entered, result.steps)
                     yield result
 
     def alone_with(self, group: Group, reached: Set[Place]) -> GroupResult:
@@ -229,11 +236,18 @@ class Runner:
     def _stages(self, names: Iterable[str]) -> Iterator[list[Group]]:
         """The groups of entries in their order; those of a stage rest on what all of the one before reached."""
         given = tuple(names)
-        yield [Group(name) for name in given]
-        if self.alone:
-            return
+        if self.alone or self.about is None:
+            yield [Group(name) for name in given]
+            shown: Set[str] = frozenset(() if self.alone else given)
+        else:
+            shown = naming(self.files, self.about, given)
+            steps = distances(self.files, self.about)
+            detours = Detours(self.about, shown, steps, self.host.limits.scaled(MOST_DETOURS))
+            yield [Group(name) for name in given if detours.is_direct(name)]
+            self._detours = detours
+            yield [Group(name) for name in detours.nearest_first(given)]
+            self._detours = None
         self.seen = frozenset(self.entered)
-        shown = given if self.about is None else naming(self.files, self.about, given)
         yield [Group(name, is_assumed=True) for name in given if name in shown]
 
     def _entries(self, group: Group) -> Iterator[Ran]:

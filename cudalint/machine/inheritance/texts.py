@@ -194,7 +194,7 @@ def _is_code(atom: Atom) -> bool:
 def _asks_for_others(sym: Hashable, site: Site) -> bool:
     """Whether a question is about what a call found, and whether it ends as other files than programs do."""
     ends = [const.value for const in _parts_of(sym, Const) if isinstance(const.value, str) and const.value[:1] == "."]
-    return bool(ends) and ".py" not in ends and site in _parts_of(sym, Site)
+    return bool(ends) and ".py" not in ends and any(found == site for found in _parts_of(sym, Site))
 
 
 _Part = TypeVar("_Part")
