@@ -204,6 +204,8 @@ def _shape_fits(c: Broken) -> bool:
         return False
     if any(kind.carried for kind in c.kinds) and not _shares_tasks_out(c):
         return False
+    if any(kind.stays for kind in c.kinds) and c.touch == "is_available":  # nothing is said of forks that stay forks
+        return False
     workers_by_items = c.launcher in (*launch.PROCESSES, "start_processes")
     return not workers_by_items or c.size == (1 if c.single else 2)
 
