@@ -1,5 +1,4 @@
-"""How a repository's own files start its server: gunicorn, uwsgi, Seldon; in containers, scripts, recipes, settings."""
-"""How a repository's own files start its server: gunicorn, uvicorn, uwsgi, Seldon; in containers, scripts, settings."""
+"""How a repository's own files start its server: gunicorn, uvicorn, Seldon ...; in containers, scripts, recipes."""
 
 from __future__ import annotations
 
@@ -13,21 +12,13 @@ from cudalint.text import settings
 
 _NAMED = re.compile(
     r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
+    r"(?:.*[._-])?(?:deploy|deployment|k8s|kubernetes|statefulset)(?:[._-].*)?\.ya?ml|"
     r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment|"
     r"(?:GNU)?[Mm]akefile|.*\.mk|[Jj]ustfile"
 )
 # Where such files lie: in the top folder, one right below it, or one below that; in none that is hidden but these.
 _SHOWN, _DEEPEST = frozenset({".s2i"}), 2
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
-_SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE")
-# Where such files lie: in the top folder, or in one of these.
-_FOLDERS = ("", ".s2i", "bin", "deploy", "deployment", "docker", "k8s", "kubernetes", "scripts")
-_NAMED = re.compile(
-    r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
-    r"(?:.*[._-])?(?:deploy|deployment|k8s|kubernetes|statefulset)(?:[._-].*)?\.ya?ml|"
-    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment"
-)
-_MOST_FILES, _MOST_BYTES = 40, 200_000
 _MOST_WORKERS = 1000
 _SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE", b"uvicorn", b"hypercorn", b"granian")
 # Servers whose workers import the application themselves, and by which options they are told how many there are.
@@ -43,14 +34,13 @@ _CONTINUED = re.compile(r"\\\n")
 _BETWEEN = re.compile(r"[\[\]\"',]")
 _COMMAND_ENDS = re.compile(r"&&|\|\||[;|&]|\s#")
 _TARGET = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*(?:\(\))?)$")
-_PRELOADS = "--preload"
+_PRELOADS, _FACTORY = "--preload", "--factory"
 _CONFIGURED = frozenset({"-c", "--config"})
 # What stands for gunicorn where a file is its configuration.
 CONFIGURES = "gunicorn --config"
 # Rows of YAML: words on rows of their own, and text whose rows are one.
 _ITEM = re.compile(r"([ \t]*)-[ \t]+(\S.*)")
 _FOLDED = re.compile(r"([ \t]*)[\w-]+:[ \t]*>[-+]?[ \t]*")
-_PRELOADS, _FACTORY = "--preload", "--factory"
 # Keys under which YAML has a command, in the order in which it is put together.
 _COMMANDS = ("entrypoint", "command", "args")
 _DOCUMENTS = re.compile(r"^---.*$", re.MULTILINE)
@@ -138,13 +128,11 @@ def _started(path: str) -> Iterator[_Started]:
         settings = (_SETTING.match(row) for row in text.splitlines())
         yield from _of_uwsgi({found[1]: found[2] for found in settings if found is not None})
         return
-    rows = list(_of_yaml(text)) if path.endswith((".yml", ".yaml")) else []
-    rows = rows or _rows(text)
+    everywhere = _PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text))
     for server in _APART:
-        yield from _of_command(server, rows, everywhere=_PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text)))
+        yield from _of_command(server, rows(text), everywhere=everywhere)
     yield from _of_seldon(text, built=path.endswith("environment"))
     for row in rows(text):
-    for row in rows:
         words = _words(row, "uwsgi")
         if words is not None:
             yield from _of_uwsgi(_options(words))
@@ -159,7 +147,9 @@ def text_of(path: str, words: tuple[bytes, ...]) -> str:
     if not any(word in data for word in words):
         return ""
     text = data.decode(errors="replace")
-    return _as_commands(text) if path.endswith((".yml", ".yaml")) else text
+    if not path.endswith((".yml", ".yaml")):
+        return text
+    return "\n".join(_of_yaml(text)) or _as_commands(text)
 
 
 def rows(text: str) -> list[str]:
@@ -168,7 +158,7 @@ def rows(text: str) -> list[str]:
 
 
 def _as_commands(text: str) -> str:
-    """YAML with each command in a row: folded text, and the words of a list."""
+    """What looks like YAML with each command in a row: folded text, and the words of a list."""
     rows: list[str] = []
     folded = item = None
     for row in text.splitlines():
@@ -186,19 +176,6 @@ def _as_commands(text: str) -> str:
     return "\n".join(rows)
 
 
-def _of_gunicorn(text: str) -> Iterator[_Started]:
-    """The applications that command lines of gunicorn name, and whether each is preloaded."""
-    everywhere = _PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text))
-    for row in rows(text):
-        words = _words(row, "gunicorn")
-        if words is None:
-            continue
-        target = next((match for word in words if (match := _TARGET.match(word)) is not None), None)
-        if target is not None:
-            preloads = everywhere or _PRELOADS in words
-            yield _Started("gunicorn", target[1], target[2], preloads, _configuration(words))
-
-
 def _configuration(words: list[str]) -> str:
     """The file that gunicorn is told to take its settings from."""
     for word, after in zip(words, [*words[1:], ""], strict=True):
@@ -206,6 +183,8 @@ def _configuration(words: list[str]) -> str:
         if option in _CONFIGURED:
             return (value if is_set else after).removeprefix("file:")
     return ""
+
+
 def _of_yaml(text: str) -> Iterator[str]:
     """The commands of containers, each in one row; nothing where the text is no plain YAML, such as a template."""
     for document in _DOCUMENTS.split(text):
@@ -241,7 +220,9 @@ def _of_command(server: str, rows: list[str], *, everywhere: bool) -> Iterator[_
             continue
         preloads = server == "gunicorn" and (everywhere or _PRELOADS in words)
         name = f"{target[2]}()" if _FACTORY in words else target[2]
-        yield _Started(server, target[1], name, preloads, 1 if preloads else _number(words, _APART[server]))
+        configuration = _configuration(words) if server == "gunicorn" else ""
+        workers = 1 if preloads else _number(words, _APART[server])
+        yield _Started(server, target[1], name, preloads, configuration, workers)
 
 
 def _number(words: list[str], options: tuple[str, ...]) -> int:

@@ -26,6 +26,7 @@ def served(machine: Machine, state: State, module: str) -> None:
             seldon.preloaded_from_outside(machine, state.clone(), frame, name)
             continue
         if server == gunicorn.CONFIGURES:
+            continue
         starter, _, count = server.partition(":")
         if count:
             gunicorn.apart_from_outside(machine, state.clone(), frame, name, starter, int(count))
