@@ -199,3 +199,35 @@ def test_who_calls_what_starts_something_by_itself_need_give_it_nothing() -> Non
     text = OPTIONAL.format(FORKS.format(option="workers=2", test="workers < 2"))
     found = analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings
     assert [(one.code, one.severity, one.condition) for one in found] == [("CUD101", Severity.ERROR, None)]
+
+
+PUT_ASIDE = """\
+import importlib.util
+import inspect
+import multiprocessing
+import torch
+
+def requires(name):
+    def given(decorated):
+        if inspect.isclass(decorated):
+            class Missing:
+                def __init__(self, *args):
+                    raise ImportError(name)
+            return decorated if importlib.util.find_spec(name) else Missing
+        return decorated
+    return given
+
+def one(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+@requires("spacy")
+class Scores:
+    def all(self, items):
+        torch.zeros(1, device="cuda")
+        return multiprocessing.get_context("fork").Pool(2).map(one, items)
+"""
+
+
+def test_a_class_that_a_decorator_may_put_another_in_the_place_of_is_looked_at() -> None:
+    found = analyse([SourceFile("scores.py", PUT_ASIDE, PUT_ASIDE.encode())], Options()).findings
+    assert [one.code for one in found] == ["CUD101"]

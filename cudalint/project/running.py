@@ -26,7 +26,7 @@ from cudalint.machine.outcome import OF_INHERITING, Doubt, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value, const, only, unknown
+from cudalint.machine.values import Ref, Value, const, unknown
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.command_lines import UNKNOWN
 from cudalint.project.derived import launchers
@@ -853,6 +853,18 @@ def _as_given(outcome: Outcome) -> Outcome:
     return outcome if outcome.reason is not None else replace(outcome, doubt=Doubt.GIVEN)
 
 
+def _own_class(value: Value, name: str, state: State) -> Value | None:
+    """What stands for a class of the program: where a decorator may give another one in its place, the class itself."""
+    if len(value) == 1:
+        return value if isinstance(value[0], Ref) else None
+    own = [atom for atom in value if isinstance(atom, Ref) and _is_called(state.get(atom), name)]
+    return (own[0],) if len(own) == 1 else None
+
+
+def _is_called(found: heap.Object | None, name: str) -> bool:
+    return isinstance(found, heap.Class) and found.qualname == name
+
+
 def _find(
     machine: Machine, module: ir.Module, function: ir.Function, state: State, takes_options: bool = False
 ) -> tuple[Value | None, State]:
@@ -863,8 +875,8 @@ def _find(
         return machine.lookup(parts[0], state, frame.scope), state
     if len(parts) != 2:
         return None, state
-    cls = machine.lookup(parts[0], state, frame.scope)
-    if cls is None or not isinstance(only(cls), Ref):
+    cls = _own_class(machine.lookup(parts[0], state, frame.scope) or (), parts[0], state)
+    if cls is None:
         return None, state
     if parts[1] == "__init__":
         return cls, state
