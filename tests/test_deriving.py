@@ -386,6 +386,18 @@ def test_types_that_only_models_know_have_not_drifted(run: Run, tmp_path: Path) 
     assert (done.returncode, done.stdout.splitlines()[:-1]) == (0, [])
 
 
+def test_variables_of_the_environment_are_no_parameters(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "kit").mkdir()
+    (tmp_path / "kit" / "__init__.py").write_text("def load(path):\n    pass\n")
+    model = '[library]\nname = "kit"\n[[function]]\nnames = ["kit.load"]\ndoes = "placed"\n'
+    model += 'device = "os.environ.KIT_DEVICE"\nwhen = { "os.environ.KIT" = ["1"] }\n'
+    model += 'default-when = { mode = ["fast"] }\n'
+    (tmp_path / "kit.toml").write_text(model)
+    (tmp_path / "pyproject.toml").write_text('[tool.cudalint]\nmodels = ["kit.toml"]\n')
+    told = run("model", "kit", "--compare").stdout.splitlines()
+    assert [line.rpartition(": ")[2] for line in told[:-1]] == ["it has no parameter mode"]
+
+
 def test_a_package_without_models_has_not_drifted(run: Run, release: Path) -> None:
     done = run("model", str(release), "--compare")
     assert (done.returncode, done.stdout) == (0, "scoring 2.1: no model says anything of it\n")

@@ -23,6 +23,8 @@ else:
     import tomli as tomllib
 
 # The keys of an entry that name a parameter.
+# How conditions name a variable of the environment, which is no parameter.
+_VARIABLE = "os.environ."
 _NAMING = ("device", "function", "workers", "iterable", "initializer", "initargs", "args", "kwargs")
 _MOST_BASES = 12
 
@@ -192,13 +194,14 @@ class _Names:
             return
         naming = (str(entry[key]) for key in _NAMING if isinstance(entry.get(key), str))
         # Behind a dot stands what an argument holds, and behind ``self`` what its object was made of.
-        named = {name.partition(".")[0] for name in (*naming, *_conditions(entry), *given)}
+        asked = (name for name in (*naming, *_conditions(entry), *given) if not name.startswith(_VARIABLE))
+        named = {name.partition(".")[0] for name in asked}
         for name in sorted(named - set(names) - {"self"}):
             yield f"it has no parameter {name}"
 
 
 def _conditions(entry: Mapping[str, object]) -> Iterator[str]:
-    for key in ("when", "unless"):
+    for key in ("when", "unless", "default-when"):
         found = entry.get(key)
         yield from found if isinstance(found, Mapping) else ()
 

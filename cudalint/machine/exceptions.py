@@ -146,14 +146,14 @@ def text(value: Value, state: State) -> Value | None:
     atom = only(value)
     match state.get(atom) if isinstance(atom, Ref) else None:
         case Instance(attributes=attributes) if ARGS in attributes:
-            path, args = "", attributes[ARGS]
+            is_key, args = False, attributes[ARGS]
         case LibraryObject(type=path, fields=fields) if kind(path) is not None:
-            args = fields[ARGS]
+            is_key, args = path == "builtins.KeyError", fields[ARGS]
         case _:
             return None
     held = state.get(ref) if isinstance(ref := only(args), Ref) else None
     items = held.items if isinstance(held, Sequence) else None
-    if items is None or len(items) > 1 or path == "builtins.KeyError":
+    if items is None or len(items) > 1 or is_key:
         return unknown("str", "exception", args)
     said = constant(items[0]) if items else ""
     return items[0] if said is ... else const(str(said))

@@ -71,6 +71,7 @@ class Doubt(Enum):
 
     CALLER = "what its callers did before cannot be seen here"
     METHOD = "whether it forks cannot be seen here"
+    GIVEN = "whether callers give what leads there cannot be seen here"
     MISSING = "that depends on a package that may be installed"
     DEFINED = "that depends on a package that may define it otherwise"
     USES = "what a package that is not known does with its device cannot be seen here"

@@ -217,7 +217,9 @@ def unmodelled_method(machine: Machine, call: Call, receiver: Atom) -> Results:
     if isinstance(receiver, Ref) and (library.is_aside(call.path) or guesses.only_asks(call.path, library)):
         return [(state, unknown("method", call.site, state.process.identity))]
     if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
-        after = cuda.read(machine, receiver, state, call.frame, call.site, call.path.rpartition(".")[2] + "()")
+        name = call.path.rpartition(".")[2]
+        said = "calling the model" if name == "__call__" else f"{name}()"
+        after = cuda.read(machine, receiver, state, call.frame, call.site, said)
         memory = gpu_memory.placed_tensor(receiver, state)
         return [] if after is None else [(after, (memory.computed,) if memory is not None else ())]
     return [(state, unknown("method", call.site, state.process.identity))]

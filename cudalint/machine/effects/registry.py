@@ -514,6 +514,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dataset.transform": loaders.transform_dataset,
     "dataset.with-transform": loaders.with_transform,
     "dataset.mapped": loaders.mapped_dataset,
+    "dataset.stages": loaders.staged_dataset,
     "loader.eager": loaders.eager_loader,
     "loader.served": loaders.served_loader,
     "loader.service": loaders.reading_service,

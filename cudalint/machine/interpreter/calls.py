@@ -405,6 +405,8 @@ class Calls(Core):
                 path = None
         frame, site, args, kwargs = given.frame, given.site, given.args, given.kwargs
         call = None if path is None else self._library_call(path, state, frame, site, args, kwargs, given.is_open)
+        if call is None and path is not None and isinstance(found, LibraryObject):
+            return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, ref))
         if call is None:
             return [(state, unknown("call", site, state.process.identity))]
         call.receiver = ref

@@ -350,8 +350,8 @@ class Unwinding(Core):
 
     def _told_of(self, raised: Raised, state: State, site: Site) -> list[Value]:
         """What ``__exit__`` is told of an exception: its class, the exception itself and where it comes from."""
-        path = f"builtins.{raised.names[0]}" if raised.names else ""
-        value = raised.value or exceptions.made(path, None, site, state)
+        named = f"builtins.{raised.names[0]}" if raised.names else ""
+        value = raised.value or exceptions.made(named, None, site, state)
         atom = only(value) if value else None
         match state.get(atom) if isinstance(atom, Ref) else None:
             case LibraryObject(type=path):

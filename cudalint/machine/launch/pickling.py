@@ -232,7 +232,7 @@ def _unfound(ref: Ref, name: str, module: str, qualname: str, state: State) -> s
         value = scope.variables.get(part) if isinstance(scope, Scope) else None
         inner = [state.get(a) for a in value or () if isinstance(a, Ref)]
         scope = state.get(inner[0].scope) if len(inner) == 1 and isinstance(inner[0], Class) else None
-    if value == (ref,):
+    if value is not None and ref in value:
         return None
     hides = value is not None and all(isinstance(a, Ref) for a in value)
     return f"{name}, whose name stands for something else" if hides else None

@@ -416,11 +416,22 @@ def _given_among(machine: Machine, call: Call, fields: dict[str, Value]) -> dict
             continue
         kind, *names = str(constant(spelled)).split()
         value = _value_among(kind, names, list(words.items), call)
+        if value is not None:
+            value = _as_flag(fields.get(f"--{name.removeprefix(_SPELLED)}", ())) or value
         if words.element and value is None:
             value = unknown("option", call.site, name)
         if value is not None:
             found[name.removeprefix(_SPELLED)] = value
     return found
+
+
+def _as_flag(option: Value) -> Value:
+    """What an option is that takes no word, where it is given."""
+    for atom in option:
+        match atom:
+            case Unknown(sym=("option", _, str(), "flag" | "off" as kind)):
+                return const(kind == "flag")
+    return ()
 
 
 def _is_argv(value: Value) -> bool:

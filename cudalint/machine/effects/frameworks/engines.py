@@ -52,8 +52,12 @@ def engine(machine: Machine, call: Call) -> Results:
 
 
 def _forks(process: Process) -> bool:
-    """Whether its process is forked from one that has opened the driver: what nobody saw, torch mostly did."""
-    return process.driver is not None and strings(process.environ(_CHOSEN) or const("fork")) == ["fork"]
+    """Whether its process is forked from one that has opened the driver: what nobody saw, torch mostly did.
+
+    So it is in a process that was forked itself after its parent did.
+    """
+    opened = process.driver is not None or (process.forked and process.poison is not None)
+    return opened and strings(process.environ(_CHOSEN) or const("fork")) == ["fork"]
 
 
 def _fork_unseen(machine: Machine, call: Call, launcher: str) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cudalint.machine import gpu_memory
 from cudalint.machine.effects.concurrency.environments import named_methods
-from cudalint.machine.effects.gpu import cuda
+from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject
@@ -16,7 +17,7 @@ from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Const, Lib, Ref, Value, const, only, strings, unknown
+from cudalint.machine.values import NONE, Bound, Const, Dev, Lib, Ref, Value, const, only, strings, unknown
 
 
 def trainer(machine: Machine, call: Call) -> Results:
@@ -137,23 +138,36 @@ _LOADERS = {
 }
 
 
+def _move(machine: Machine, call: Call, state: State) -> None:
+    """The model lies on the GPU before the loaders of its data are made and iterated."""
+    model = only(call.get("model") or ())
+    if isinstance(model, Ref):
+        gpu_memory.place(model, arrays.new_tensor(machine, call, state, Dev("cuda"), "torch.Tensor"), state)
+
+
 def _trains(machine: Machine, call: Call, trainer: LibraryObject | None, stage: str) -> list[State]:
     """Training in this process: CUDA is initialised, the data is set up, its loaders are made and iterated."""
     accelerators = set(strings(() if trainer is None else trainer.fields.get("<accelerator>", ())))
+    on_gpu = bool(accelerators) and accelerators <= ON_GPU
     state: State | None = call.state
-    if accelerators and accelerators <= ON_GPU:
+    if on_gpu:
         state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", "Trainer.fit", context=True)
     states = [] if state is None else [state]
     kept = NONE if trainer is None else trainer.fields.get("<callbacks>", NONE)
     for current in states:
         machine.hands_over((kept, *machine.elements(kept, current)), current, call.frame, call.site)
     given = [call.get(name) for name in ("train_dataloaders", "val_dataloaders", "dataloaders")]
+    holders = call.get("datamodule"), call.get("model"), given[0] or given[2]
+    for holder in holders:
+        for method, args in (("prepare_data", []), ("setup", [const(stage)])):
+            states = merge([s for c in states for s in _hook(machine, call, holder, method, args, c)])
+    for current in states if on_gpu else ():
+        _move(machine, call, current)
     for loader in given:
         states = [s for c in states for s in _iterated(machine, call, loader, c)]
-    hooks = (("prepare_data", []), ("setup", [const(stage)]), *((name, []) for name in _LOADERS.get(stage, ())))
-    for holder in (call.get("datamodule"), call.get("model"), given[0] or given[2]):
-        for method, args in hooks:
-            states = merge([s for c in states for s in _hook(machine, call, holder, method, args, c)])
+    for holder in holders:
+        for method in _LOADERS.get(stage, ()):
+            states = merge([s for c in states for s in _hook(machine, call, holder, method, [], c)])
     for current in states:
         machine.hands_over(_steps(machine, call, current), current, call.frame, call.site)
     return states

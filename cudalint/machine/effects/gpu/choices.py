@@ -124,6 +124,11 @@ def argument(call: Call, name: str) -> Value | None:
     return given or None
 
 
+def told(call: Call) -> bool:
+    """Whether the arguments choose the GPU by themselves, whatever the default is."""
+    return chosen(replace(call, spec={**call.spec, "default-gpu": False})) is not None
+
+
 def chosen(call: Call) -> Dev | None:
     """The device that the arguments name, else the library's default; None where the code does not show it."""
     found = _by_name(call)
@@ -163,7 +168,7 @@ def _by_name(call: Call) -> Dev | None:
     decided = _by_conditions(call)
     if decided is not None:
         return Dev("cuda") if decided else None
-    value = _kept_under(call, call.get(_device(call)))
+    value = _kept_under(call, argument(call, _device(call)))
     if value is not None and value != NONE:
         return Dev("cuda") if value == TRUE else _first(operators.device_of(value))
     value = _parts_of(call.kwargs.get("device_map"), call.state)
@@ -172,7 +177,13 @@ def _by_name(call: Call) -> Dev | None:
         return Dev("cuda") if spread else _first(operators.device_of(value))
     if call.open:
         return None
-    return Dev("cuda") if takes_gpu(call) else None
+    return Dev("cuda") if takes_gpu(call) or _asked_for(call) else None
+
+
+def _asked_for(call: Call) -> bool:
+    """Whether an argument is one of those with which the function takes the GPU without being told of a device."""
+    given = ((argument(call, name) or (), values) for name, values in _conditions(call, "default-when"))
+    return any(_is_one(atom, values) for value, values in given for atom in _constants(value, call.state))
 
 
 def _parts_of(value: Value | None, state: State) -> Value | None:

@@ -48,10 +48,9 @@ def set_device(machine: Machine, call: Call) -> Results:
     value = call.get("device") or (call.args[0] if call.args else _named_by(call))
     found = [d for d in operators.device_of(value) if d.is_gpu]
     index = _index_of(found)
-    framework = call.text("framework", "torch")
-    state = touch(
-        machine, call.state, call.frame, call.site, framework, call.text("gpu", "init"), call.label, Dev("cuda", index)
-    )
+    framework, wanted, device = call.text("framework", "torch"), call.text("gpu", "init"), Dev("cuda", index)
+    opens = call.flag("context")
+    state = touch(machine, call.state, call.frame, call.site, framework, wanted, call.label, device, opens)
     if state is None:
         return []
     if index == THREAD_DEFAULT:
@@ -117,8 +116,12 @@ def _rank_outcome(
 
 
 def device_object(machine: Machine, call: Call) -> Results:
-    """``torch.cuda.device(i)``: selects only inside a ``with`` block."""
+    """``torch.cuda.device(i)``: selects only inside a ``with`` block; ``cuda.core.Device(i)`` opens the driver, too."""
     state = call.state
+    if call.text("gpu"):
+        framework = call.text("framework", "torch")
+        opened = touch(machine, state, call.frame, call.site, framework, call.text("gpu"), call.label)
+        return [] if opened is None else [_device_named(call, opened)]
     if call.statement and not _is_current(call):
         chain = machine.chain(state, call.site, f"{call.label} as a statement selects nothing")
         machine.emit(
@@ -132,8 +135,14 @@ def device_object(machine: Machine, call: Call) -> Results:
                 subject=NUMBERED if _has_number(call.args[0] if call.args else ()) else "",
             )
         )
-    fields: dict[str, Value] = {"<device>": call.args[0] if call.args else unknown("device", call.site)}
-    return [(state, (state.new(("device", call.site), LibraryObject(call.path, fields, call.site)),))]
+    return [_device_named(call, state)]
+
+
+def _device_named(call: Call, state: State) -> tuple[State, Value]:
+    # An object that opens the driver by itself stands for the first GPU unless it is told another.
+    other: Value = const(0) if call.text("gpu") else unknown("device", call.site)
+    fields: dict[str, Value] = {"<device>": call.args[0] if call.args else other}
+    return state, (state.new(("device", call.site), LibraryObject(call.path, fields, call.site)),)
 
 
 def _has_number(value: Value) -> bool:

@@ -94,8 +94,10 @@ def only_asks(path: str, library: Library) -> bool:
 
 def as_built(call: Call) -> list[Call]:
     """A call once for each way in which a package may have been built, where its model says that this decides."""
-    package = call.text("build")
+    package = call.text("build") or call.text("default-build")
     if not package or not _may_matter(call.state.process) or (choices.depends(call) and choices.chosen(call) is None):
+        return [call]
+    if not call.text("build") and choices.told(call):
         return [call]
     question = (questions.BUILT, package)
     known = call.state.fact(question)

@@ -12,9 +12,11 @@ from cudalint.machine.effects.servers.requests import handlers_of, request_argum
 from cudalint.machine.effects.servers.top_level import binding_of
 from cudalint.machine.effects.servers.web import begins, started
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.launch import workers
 from cudalint.machine.launch.arguments import task
+from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
@@ -27,9 +29,13 @@ from cudalint.machine.values import (
     Value,
     const,
     constant,
+    only,
     strings,
     unknown,
 )
+
+# What says of a module that a command line names it as a configuration.
+CONFIGURES = "gunicorn --config"
 
 _MASTER_HOOKS = ("on_starting", "when_ready", "pre_fork")
 
@@ -138,15 +144,23 @@ def is_configuration(names: dict[str, Value]) -> bool:
 
 
 def from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, Value]) -> None:
-    """A configuration file: of the application that it names, or of any that the command line may name."""
+    """A configuration file: of the application that it or a command line names, else of any that one may name."""
     place = binding_of(machine, frame.module, ("preload_app", *_MASTER_HOOKS, "wsgi_app"))
     if place is None:
         return
     target = next(iter(strings(names.get("wsgi_app", NONE))), "")
-    for home, name, is_factory in _named(machine, frame, target) if target else _any(machine, frame):
+    told = [_told(name) for name, server in sorted(machine.program.preloads(frame.module)) if server == CONFIGURES]
+    named = [*_named(machine, frame, target)] if target else told
+    for home, name, is_factory in named or ([] if target else _any(machine, frame)):
         making: Value = (Partial((Lib("cudalint.server.import"),), (const(home), const(name), const(is_factory)), ()),)
-        serving = Serving("gunicorn", place, frame, certain=bool(target))
+        serving = Serving("gunicorn", place, frame, certain=bool(named))
         _serve_gunicorn(machine, state.clone(), serving, names, making)
+
+
+def _told(target: str) -> tuple[str, str, bool]:
+    """The module of an application, its name, and whether that is a function which makes it."""
+    home, _, name = target.rpartition(":")
+    return home, name.removesuffix("()"), name.endswith("()")
 
 
 def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str) -> None:
@@ -159,6 +173,30 @@ def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: s
     making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
     serving = Serving(server, place, frame, certain=True)
     _serve_gunicorn(machine, state, serving, {"preload_app": TRUE}, making)
+
+
+def apart_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str, count: int) -> None:
+    """A module whose application each worker of a server makes for itself, as a file of the repository says."""
+    plain = name.removesuffix("()")
+    place = binding_of(machine, frame.module, (plain,))
+    if place is None:
+        return
+    named = const(frame.module), const(plain), const(name != plain)
+    making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
+    start = Start(
+        launcher=server,
+        family="executor",
+        anchor=place,
+        chain=machine.chain(state, place, f"{server} starts {count} workers, as a file of the project says"),
+        many=True,
+        reused=True,
+        daemon=False,
+        failures={"body": "crash"},
+        tasks=(task(_served_by(making), request_arguments(place)),),
+        label="server worker",
+        count=count,
+    )
+    workers.start(machine, state, frame, start, Way("spawn", True, explicit=True))
 
 
 def _named(machine: Machine, frame: Frame, target: str) -> Iterator[tuple[str, str, bool]]:
@@ -182,8 +220,14 @@ def import_application(machine: Machine, call: Call) -> Results:
     results: Results = []
     for state, module in machine.load(str(home), call.state, call.frame, call.site):
         for after, app in machine.attribute(module, str(name), state, call.frame, call.site):
-            if is_factory is True:
+            if is_factory is True or _takes_no_request(after, app):
                 results.extend(machine.call_value(app, [], {}, after, call.frame, call.site))
             else:
                 results.append((after, app))
     return results
+
+
+def _takes_no_request(state: State, app: Value) -> bool:
+    """Whether a function takes nothing, so that uvicorn's workers call it for the application."""
+    found = state.get(atom) if isinstance(atom := only(app), Ref) else None
+    return isinstance(found, Closure) and not found.function.params

@@ -338,8 +338,14 @@ def ends(machine: Machine, state: State) -> None:
 
 
 def environ_settings(machine: Machine, call: Call) -> Results:
-    """``dask.config.set({"a.b-c": v}, a__b=v)``: as if the variable were set that the library reads this from."""
+    """``dask.config.set({"a.b-c": v}, a__b=v)``: as if the variable were set that the library reads this from.
+
+    Of a function with a parameter, as of ``flair.device = v``, it is the variable ``key`` itself.
+    """
     state = call.state
+    if call.params:
+        state.process = state.process.with_environ(call.text("key"), call.get(call.params[0]))
+        return [(state, NONE)]
     given = {**_nested(state, call.args[0] if call.args else (), ""), **call.kwargs}
     for name, value in given.items():
         key = call.text("key") + name.upper().replace(".", "__").replace("-", "_")

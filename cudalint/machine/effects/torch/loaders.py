@@ -870,6 +870,27 @@ def _has_code(ref: Ref, state: State) -> bool:
     return isinstance(state.get(ref), Closure | Instance)
 
 
+def staged_dataset(machine: Machine, call: Call) -> Results:
+    """``DataPipeline(shards, map(f), batched(16))``: a dataset of stages, or one stage, which runs what it is given."""
+    steps = [step for value in (*call.args, *call.kwargs.values()) for step in _run_by(machine, value, call.state)]
+    transform = {"<transform>": in_turn(steps, call.state, call.site)} if steps else {}
+    made = LibraryObject(call.text("type"), transform, call.site)
+    return [(call.state, (call.state.new(("stages", call.site), made),))]
+
+
+def _run_by(machine: Machine, value: Value, state: State) -> list[Value]:
+    """What a stage runs on each item: a function, what a stage that was made before runs, or a list of such."""
+    if _is_called(value, state):
+        return [value]
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    match found:
+        case LibraryObject(fields=fields) if "<transform>" in fields:
+            return [fields["<transform>"]]
+        case Sequence(kind="list"):
+            return [step for one in machine.elements(value, state) for step in _run_by(machine, one, state)]
+    return []
+
+
 def in_turn(steps: list[Value], state: State, site: Site) -> Value:
     """What calls several things, each on what the one before gave."""
     listed: Value = (state.new(("steps", site), Sequence("list", tuple(steps))),)
