@@ -108,7 +108,8 @@ class Finding:
     ``span`` is the anchor: the call that names the worker or passes the value.
     ``noqa_rows`` are the rows of the anchor's call on which a suppression counts.
     ``outcome`` is what hardware shows (``crash``, ``hang`` ...); ``condition`` says when,
-    where it depends on a version or a platform. ``caught``: it would be that, and the program handles the exception.
+    where it depends on a version or a platform. ``caught``: it would be that, and the program handles the exception;
+    ``told``: by sending it to another process.
     """
 
     code: str
@@ -122,6 +123,7 @@ class Finding:
     fix: Fix | None = None
     noqa_rows: tuple[int, int] | None = None
     caught: bool = False
+    told: bool = False
 
     @property
     def sort_key(self) -> tuple[str, int, int, str, str]:

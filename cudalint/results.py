@@ -114,6 +114,7 @@ def _from_finding(finding: Finding) -> dict[str, object]:
         "fix": None if finding.fix is None else _from_fix(finding.fix),
         "rows": finding.noqa_rows,
         "caught": finding.caught,
+        "told": finding.told,
     }
 
 
@@ -130,6 +131,7 @@ def _to_finding(found: dict[str, Any]) -> Finding:
         fix=None if found["fix"] is None else _to_fix(found["fix"]),
         noqa_rows=None if found["rows"] is None else (found["rows"][0], found["rows"][1]),
         caught=found["caught"],
+        told=found["told"],
     )
 
 

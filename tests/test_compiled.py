@@ -79,10 +79,9 @@ def test_no_interpreted_class_derives_from_a_compiled_one() -> None:
 def test_no_pattern_of_what_is_compiled_names_a_sequence_or_the_rest_of_one() -> None:
     # Compiled, ``(a, *rest)`` refuses the rest of a tuple, which is no list, and ``(a, b) as pair`` names ``b``.
     named = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for name in sorted(compiled_modules())
-        for path in [ROOT / f"{name.replace('.', '/')}.py"]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{path}:{node.lineno}"
+        for path, tree in compiled_trees()
+        for node in ast.walk(tree)
         if isinstance(node, ast.MatchStar | ast.MatchAs)
         and node.name is not None
         and (isinstance(node, ast.MatchStar) or isinstance(node.pattern, ast.MatchSequence | ast.MatchMapping))
@@ -96,13 +95,56 @@ def test_nothing_that_is_compiled_combines_a_frozenset_with_keys() -> None:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "keys"
 
     combined = [
-        f"{path.relative_to(ROOT)}:{node.lineno}"
-        for name in sorted(compiled_modules())
-        for path in [ROOT / f"{name.replace('.', '/')}.py"]
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        f"{path}:{node.lineno}"
+        for path, tree in compiled_trees()
+        for node in ast.walk(tree)
         if isinstance(node, ast.BinOp) and is_keys(node.right) and not is_keys(node.left)
     ]
     assert combined == []
+
+
+def compiled_trees() -> Iterator[tuple[Path, ast.Module]]:
+    for name in sorted(compiled_modules()):
+        path = ROOT / f"{name.replace('.', '/')}.py"
+        yield path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef]:
+    yield from (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_no_name_of_what_is_compiled_is_assigned_and_stands_in_a_pattern_of_the_same_function() -> None:
+    # Compiled, a name has one type in a function: that of its assignment is not asked for in patterns by mypy.
+    def assigned(node: ast.AST) -> Iterator[str]:
+        targets = (
+            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+        )
+        yield from (name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name))
+
+    twice = [
+        f"{path}:{function.name}: {node.name}"
+        for path, tree in compiled_trees()
+        for function in functions(tree)
+        for names in [{name for node in ast.walk(function) for name in assigned(node)}]
+        for node in ast.walk(function)
+        if isinstance(node, ast.MatchAs) and node.name in names
+    ]
+    assert twice == []
+
+
+def test_nothing_that_is_compiled_is_looked_for_in_a_generator() -> None:
+    # Compiled, a generator has no ``in``.
+    sought = []
+    for path, tree in compiled_trees():
+        generators = {
+            f.name for f in functions(tree) if any(isinstance(n, ast.Yield | ast.YieldFrom) for n in ast.walk(f))
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Compare) and any(isinstance(op, ast.In | ast.NotIn) for op in node.ops):
+                called = [c.func for c in node.comparators if isinstance(c, ast.Call)]
+                names = {f.id if isinstance(f, ast.Name) else getattr(f, "attr", "") for f in called}
+                sought += [f"{path}:{node.lineno}"] if names & generators else []
+    assert sought == []
 
 
 def test_every_part_of_the_machine_is_a_room() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from textwrap import indent
+from typing import Any
 
 import pytest
 
 from cudalint.finding import Finding, Severity
-from cudalint.machine.interpreter import entry
+from cudalint.machine.interpreter import Machine, entry
 from cudalint.machine.interpreter.callbacks import MOST_CALLBACK_STEPS, MOST_CALLBACKS
+from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt
+from cudalint.machine.state import State
 from cudalint.project.analysis import Analysis, Options, analyse
 from cudalint.text.source import SourceFile
 
@@ -297,3 +300,22 @@ def test_processes_that_start_others_again_and_again_end_at_some_generation() ->
     found = checked(f"{HEAD}{WORK}if os.fork() == 0:\n{nested}else:\n{nested}{start}")
     assert [note.partition("cut off: ")[2] for note in found.notes] == ["processes nested too deeply"]
     assert found.work.steps < 1_000
+
+
+def test_workers_that_start_workers_like_themselves_are_followed_for_two_generations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generations = []
+    started = workers._started
+
+    def counting(machine: Machine, state: State, *rest: Any) -> Any:
+        generations.append(len(state.process.identity))
+        return started(machine, state, *rest)
+
+    monkeypatch.setattr(workers, "_started", counting)
+    checked(
+        "import multiprocessing as mp\n\nimport torch\n\n\ndef work(n):\n    print(torch.zeros(n).cuda())\n"
+        "    process = mp.Process(target=work, args=(n,))\n    process.start()\n    process.join()\n\n\n"
+        "if __name__ == '__main__':\n    work(1)\n"
+    )
+    assert max(generations) == 2

@@ -143,7 +143,7 @@ FRAIL = "global_only_in_main"  # without it a worker fails, and nothing can be r
 @pytest.mark.parametrize("batch", range(BATCHES))
 def test_a_forked_worker_has_what_its_parent_set_and_a_fresh_one_has_not(batch: int, unchanged: Unchanged) -> None:
     """Without CUDA in the parent fork prints what the loop prints, and spawn differs in what is inherited."""
-    names = tuple(name for name in STATES if name != FRAIL)[batch::BATCHES]
+    names = tuple(name for name in STATES if name != FRAIL and not STATES[name].stays)[batch::BATCHES]
     choice = replace(SIMPLE, states=names)
     looped = render_broken(choice, batch, Variant(launched=False, touched=False))
     files = render_broken(choice, batch, Variant(touched=False))
@@ -155,6 +155,23 @@ def test_a_forked_worker_has_what_its_parent_set_and_a_fresh_one_has_not(batch: 
     assert [(run.outcome, run.gaps) for run in (loop, forked, fresh)] == [("ok", ())] * 3
     assert forked.stdout == loop.stdout
     assert set(differing(choice, loop.stdout, fresh.stdout)) == {name for name in names if STATES[name].inherited}
+
+
+@pytest.mark.parametrize("name", [name for name in STATES if STATES[name].stays])
+def test_what_a_worker_leaves_a_loop_would_find(name: str, unchanged: Unchanged) -> None:
+    """Its worker's process is gone, however it was started."""
+    choice = replace(SIMPLE, states=(name,))
+    looped = render_broken(choice, 0, Variant(launched=False, touched=False))
+    files = render_broken(choice, 0, Variant(touched=False))
+    variants = {"loop": looped, "fork": files, "spawn": _by_spawn(files)}
+    if unchanged(
+        {f"{what} {f}": t for what, made in variants.items() for f, t in made.items()}, ("oracle.fix_runner",)
+    ):
+        return
+    loop, forked, fresh = map(run_files, variants.values())
+    assert [(run.outcome, run.gaps) for run in (loop, forked, fresh)] == [("ok", ())] * 3
+    assert differing(choice, loop.stdout, forked.stdout) == (name,)
+    assert differing(choice, loop.stdout, fresh.stdout) == (name,)
 
 
 def _by_spawn(files: Files) -> Files:

@@ -1005,6 +1005,24 @@ def test_ranks_that_are_started_in_one_row_are_told_where_they_meet() -> None:
     assert not left(after, "CUD505")
 
 
+def test_ranks_that_nobody_tells_their_number_get_advice() -> None:
+    program = text_of("""
+        import os
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+
+        def run(rank): dist.init_process_group("nccl"); print(rank)
+
+
+        if __name__ == "__main__":
+            os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="29500")
+            mp.spawn(run, nprocs=2)
+    """)
+    after, level, _ = repair(program, "CUD505")
+    assert (after, level) == (program, Applicability.DISPLAY)
+
+
 @pytest.mark.parametrize("gpus", ["range(2)", "[0, 1]", "range(torch.cuda.device_count())"])
 @pytest.mark.parametrize(
     ("choice", "tensor"),

@@ -10,9 +10,11 @@ from sampling import every
 from small_projects import FOLDER, ROOT, cases, files, sources
 
 from cudalint.finding import Finding
+from cudalint.limits import DEFAULT, Limits
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
 from cudalint.project.near import naming, near
+from cudalint.project.patience import LEFT_OUT, MOST_DETOURS
 from cudalint.project.program import FileProgram, program
 from cudalint.text.source import SourceFile
 
@@ -64,6 +66,42 @@ def test_of_a_whole_project_no_names_are_looked_for(monkeypatch: pytest.MonkeyPa
     read = program(texts, load(), "/p")
     monkeypatch.setattr(FileProgram, "below", None)
     assert naming(read, frozenset(read.sources), sorted(read.sources)) == read.sources.keys()
+
+
+# Programs that reach the file through another module, and do other things: two hundred statements each.
+BY_WAY = "import between\n\n" + "print(between.NAME)\n" * 200
+LIB = """\
+import multiprocessing
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+def start():
+    torch.zeros(1, device="cuda")
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(work, [1, 2]))
+"""
+MANY = {
+    "lib.py": LIB,
+    "between.py": "import lib\n\nNAME = 'x'\n\n\ndef go():\n    lib.start()\n",
+    "main.py": "import between\n\nbetween.go()\n",
+    **{f"other{i}.py": BY_WAY for i in range(12)},
+}
+
+
+@pytest.mark.parametrize("about", [frozenset({"/p/lib.py"}), None])
+def test_programs_that_come_to_nothing_of_the_file_have_steps_together(about: frozenset[str] | None) -> None:
+    texts = [SourceFile(f"/p/{name}", text, text.encode()) for name, text in MANY.items()]
+    # As a thousand steps of detours.
+    small = Options(limits=Limits(steps=DEFAULT.steps * 1000 // MOST_DETOURS))
+    analysis = analyse(texts, small, root="/p", about=about)
+    assert [(one.code, one.span.start.row) for one in analysis.findings] == [("CUD101", 13)]
+    left_out = [note for note in analysis.notes if LEFT_OUT in note]
+    assert len(left_out) == (0 if about is None else 7)
 
 
 # ---------------------------------------------------------------- a check of one file says what one of all says of it

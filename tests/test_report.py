@@ -90,6 +90,8 @@ def test_evidence_is_quoted_only_of_versions_that_it_was_taken_with(
 def test_what_the_program_handles_is_not_said_to_end_it(finding: Finding) -> None:
     shown = text(Report(findings=(dataclasses.replace(finding, caught=True),)), OutputFormat.FULL)
     assert "= expected: it fails there, and the program handles the exception\n" in shown
+    told = text(Report(findings=(dataclasses.replace(finding, caught=True, told=True),)), OutputFormat.FULL)
+    assert "= expected: it fails there, and the program is told of the exception\n" in told
     assert "the program crashes" not in shown
 
 

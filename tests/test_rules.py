@@ -21,6 +21,7 @@ CODES = [code for code in rules.codes() if not code.startswith("CUD9")]
 PROJECTS = {
     "CUD502": [("false_alarms.txt", "a barrier comes before the rank selects its device")],
     "CUD504": [("checkpoints.txt", "every rank loads what rank 0 saved from its GPU")],
+    "CUD505": [("rank_numbers.txt", "ranks that nobody tells which of how many they are")],
 }
 CRASH = Outcome(Kind.CUDA_IN_FORK, Site("main", 1), "crash", certain=True, assumed=False)
 
@@ -35,6 +36,7 @@ CRASH = Outcome(Kind.CUDA_IN_FORK, Site("main", 1), "crash", certain=True, assum
         (replace(CRASH, how="cost"), Severity.WARNING),
         (replace(CRASH, how="latent"), Severity.WARNING),
         (replace(CRASH, caught=True), Severity.WARNING),
+        (replace(CRASH, caught=True, told=True), Severity.ERROR),
         (replace(CRASH, assumed=True), Severity.WARNING),
         (replace(CRASH, certain=False), Severity.WARNING),
         (replace(CRASH, benign=True), Severity.NOTE),

@@ -181,6 +181,11 @@ PRELOADS = {
     "docker-compose.yml": "services:\n  web:\n    command: gunicorn --preload site_app:app\n",
     "deploy/site.service": "[Service]\nExecStart=/usr/bin/gunicorn --preload site_app:app\n",
     "scripts/serve.sh": "export GUNICORN_CMD_ARGS='--preload'\ngunicorn site_app:app\n",
+    "Makefile": ".PHONY: serve\nserve:\n\t@nohup gunicorn --preload site_app:app &\n",
+    "src/justfile": "serve:\n    gunicorn --preload site_app:app\n",
+    "backend/docker/entrypoint.sh": "exec poetry run gunicorn --preload site_app:app\n",
+    "compose.yaml": "services:\n  web:\n    command: >\n      gunicorn site_app:app\n      -w 2\n      --preload\n",
+    "deploy/compose.yml": "services:\n  a:\n    command:\n      - gunicorn\n      - --preload\n      - site_app:app\n",
 }
 
 
@@ -203,7 +208,7 @@ def test_a_folder_that_starts_its_server_is_a_project_without_another_mark(tmp_p
 
 def deployed(folder: Path, top: str, **files: str) -> list[tuple[str, str, str, int]]:
     for name, text in files.items():
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     text = APP.format(top=top)
     found = analyse([SourceFile(f"{folder}/site_app.py", text, text.encode())], Options(), root=str(folder)).findings
@@ -277,6 +282,13 @@ def test_a_server_preloads_what_a_module_binds_where_it_is_imported(tmp_path: Pa
         {"Dockerfile": "CMD gunicorn --preload site_app:app\n", "Procfile": "web: gunicorn site_app:app\n"},
         {"start.sh": "gunicorn site_app:app && ./warm --preload\n"},
         {"notes.txt": "gunicorn --preload site_app:app\n"},
+        {"Makefile": "serve:\n\t@echo gunicorn --preload site_app:app\n"},
+        {".hidden/start.sh": "gunicorn --preload site_app:app\n"},
+        {"a/b/c/start.sh": "gunicorn --preload site_app:app\n"},
+        {"compose.yml": "services:\n  a:\n    command: >\n      gunicorn site_app:app\n  b:\n    args: --preload\n"},
+        {
+            "compose.yml": "services:\n  web:\n    command: [gunicorn, 'site_app:app']\n    build:\n      args:\n        - --preload\n"
+        },
         {"Procfile": "\xff"},
     ],
 )
@@ -354,6 +366,55 @@ def test_what_seldon_is_not_told_to_serve(tmp_path: Path) -> None:
 def served_by_seldon(folder: Path, text: str) -> list[tuple[str, str, int]]:
     found = analyse([SourceFile(f"{folder}/Model.py", text, text.encode())], Options(), root=str(folder)).findings
     return [(f.code, f.severity.value, f.span.start.row) for f in found]
+
+
+HOOKED = "import torch\n\n\ndef on_starting(server):\n    torch.cuda.synchronize()\n"
+FACTORY = """
+import torch
+from fastapi import FastAPI
+
+
+def {name}({given}):
+    app = FastAPI()
+
+    @app.get("/")
+    def root():
+        return torch.ones(2, device="cuda").sum().item()
+
+    return app
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "made"),
+    [
+        ("gunicorn -c src/gunicorn.conf.py src.server:get_app", "get_app"),
+        ("exec gunicorn --config=file:/app/src/gunicorn.conf.py 'server:get_app()'", "get_app"),
+    ],
+)
+def test_a_configuration_serves_what_the_command_line_names(tmp_path: Path, command: str, made: str) -> None:
+    found = configured(tmp_path, command, FACTORY.format(name=made, given=""))
+    assert found == [("gunicorn.conf.py", "CUD104", "error", 4)]
+
+
+@pytest.mark.parametrize(
+    ("command", "text"),
+    [
+        ("gunicorn -c other.conf.py src.server:get_app", FACTORY.format(name="get_app", given="")),
+        ("gunicorn -c src/gunicorn.conf.py src.server:other", FACTORY.format(name="get_app", given="")),
+        ("gunicorn -c src/gunicorn.conf.py src.server:get_app", FACTORY.format(name="get_app", given="environ, start")),
+    ],
+)
+def test_what_a_configuration_does_not_serve(tmp_path: Path, command: str, text: str) -> None:
+    assert configured(tmp_path, command, text) == []
+
+
+def configured(folder: Path, command: str, server: str) -> list[tuple[str, str, str, int]]:
+    (folder / "src").mkdir()
+    for name, text in {"gunicorn.conf.py": HOOKED, "server.py": server, "start.sh": f"{command}\n"}.items():
+        (folder / "src" / name).write_text(text, encoding="utf-8")
+    found = Session(load([str(folder)])).check([str(folder)]).findings
+    return [(os.path.basename(f.span.filename), f.code, f.severity.value, f.span.start.row) for f in found]
 
 
 FORKED = {

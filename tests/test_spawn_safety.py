@@ -11,6 +11,8 @@ from paper.run import run
 from cudalint.config import Config
 from cudalint.finding import Applicability, Fix
 from cudalint.fixes.spawn_safety import spawn_doubts
+from cudalint.machine.joining import join_process
+from cudalint.machine.state import Process
 from cudalint.project.analysis import Options, analyse
 from cudalint.session import Session
 from cudalint.text.source import SourceFile
@@ -1703,3 +1705,12 @@ def test_several_launches_may_fail_on_each_way_together(tmp_path: Path, other: s
     (tmp_path / "program.py").write_text(text)
     fixes = [f.fix for f in Session(Config()).check([str(tmp_path / "program.py")]).findings if f.code == "CUD101"]
     assert {fix is not None and fix.applicability is Applicability.SAFE for fix in fixes} == {safe}
+
+
+def test_paths_that_meet_have_the_numbers_that_either_drew() -> None:
+    seeding = Process(seeded=frozenset({"torch"}))
+    drawing = Process(unseeded=frozenset({"modules"}), unread=frozenset({"JAX_PLATFORMS"}))
+    for one, other in ((seeding, drawing), (drawing, seeding)):
+        joined = join_process(one, other)
+        assert (joined.seeded, joined.unseeded) == (frozenset(), frozenset({"modules"}))
+        assert joined.unread == frozenset({"JAX_PLATFORMS"})

@@ -140,3 +140,62 @@ def test_what_is_called_only_where_the_program_never_goes_has_a_caller(
     text = text.format(main)
     found = analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings
     assert [one.code for one in found] == expected
+
+
+OPTIONAL = """\
+import multiprocessing
+import torch
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+{}
+"""
+FORKS = """\
+def run(items, {option}):
+    torch.zeros(1, device="cuda")
+    if {test}:
+        return [work(item) for item in items]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        return pool.map(work, items)
+"""
+OF_ITS_CLASS = """\
+class Job:
+    def __init__(self, {option}):
+        self.{name} = {name}
+
+    def run(self, items):
+        torch.zeros(1, device="cuda")
+        if {test}:
+            return [work(item) for item in items]
+        with multiprocessing.get_context("fork").Pool(2) as pool:
+            return pool.map(work, items)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        pytest.param(FORKS.format(option="workers=1", test="workers == 1"), "if `workers` is not 1", id="a number"),
+        pytest.param(FORKS.format(option="*, fast=False", test="not fast"), "if `fast` is true", id="a switch"),
+        pytest.param(FORKS.format(option="n=0, /", test="n == 0"), None, id="by its place alone"),
+        pytest.param(FORKS.format(option="device='cpu'", test="device == 'cpu'"), None, id="no number and no switch"),
+        pytest.param(
+            OF_ITS_CLASS.format(option="workers=1", name="workers", test="self.workers < 2"),
+            "if `workers` is at least 2",
+            id="an option of its class",
+        ),
+    ],
+)
+def test_who_calls_what_starts_nothing_by_itself_gives_its_options(text: str, condition: str | None) -> None:
+    text = OPTIONAL.format(text)
+    found = analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings
+    assert [(one.code, one.severity, one.condition) for one in found] == (
+        [] if condition is None else [("CUD102", Severity.WARNING, condition)]
+    )
+
+
+def test_who_calls_what_starts_something_by_itself_need_give_it_nothing() -> None:
+    text = OPTIONAL.format(FORKS.format(option="workers=2", test="workers < 2"))
+    found = analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings
+    assert [(one.code, one.severity, one.condition) for one in found] == [("CUD101", Severity.ERROR, None)]

@@ -294,7 +294,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
 
 def test_a_refused_result_that_says_something_once_takes_those_of_its_process_with_it() -> None:
     groups = [Group(name) for name in "abcd"]
-    brief = workers.Brief({}, Layout(), frozenset(), frozenset(), News({}, {}), (), Host(), None)
+    brief = workers.Brief({}, Layout(), frozenset(), frozenset(), frozenset(), News({}, {}), (), Host(), None)
     others = workers.Workers(brief, 0)
     others.offer(groups, set(), set())
     process = workers._started()
@@ -317,7 +317,7 @@ def test_a_refused_result_that_says_something_once_takes_those_of_its_process_wi
 
 def test_a_process_that_was_lost_is_told_nothing(tmp_path: Path) -> None:
     store = Store(str(tmp_path), b"s" * 32)
-    brief = workers.Brief({}, Layout(), frozenset(), frozenset(), News({}, {}), (), Host(), store)
+    brief = workers.Brief({}, Layout(), frozenset(), frozenset(), frozenset(), News({}, {}), (), Host(), store)
     others = workers.Workers(brief, 0)
     worker = workers._Worker(workers._started())
     others._lose(worker, Group("a"))

@@ -422,6 +422,11 @@ def _computed(view: View, place: cst.BaseExpression) -> Iterator[str]:
 
 def rendezvous(case: Case) -> Iterator[Proposal]:
     """Set ``MASTER_ADDR`` and ``MASTER_PORT`` where they are not set yet, before the ranks start or meet."""
+    if case.outcome.kind is Kind.RANK_NOT_SAID:
+        doubt = "the code does not show how many ranks there are"
+        message = "give `rank=`, with which the started function is called first, and `world_size=`"
+        yield Proposal(message, {}, doubt=doubt, shown=True)
+        return
     started = case.outcome.launch[-1].site if case.outcome.launch else case.outcome.anchor
     for site in (started, case.outcome.anchor):
         found = case.at(site)

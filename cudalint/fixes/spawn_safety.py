@@ -229,6 +229,10 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"its arguments may not pickle: {doubt.name}"
         case Why.STAYS:
             return f"`{name}` shows nothing of what a worker changes, which has a copy of its own"
+        case Why.LEAVES:
+            return f"what a worker sets by `{name}` stays in its own process, and something after it would find that"
+        case Why.ONCE:
+            return f"`{name}()` shows something in each process, of which a function remembers in one only that it did"
         case Why.RETURNED:
             return f"what a worker gives back does not arrive as it is: {doubt.name}"
         case Why.TRAVELS:

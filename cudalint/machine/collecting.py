@@ -258,9 +258,9 @@ class _Mark:
                 self._key(value)
             case Unknown():
                 self._sym(atom)
-                function = wrapped(atom)
-                if function is not None:
-                    self._atom(function)
+                inner = wrapped(atom)
+                if inner is not None:
+                    self._atom(inner)
             case Bound(function=function, receiver=receiver):
                 self._atom(function)
                 self._atom(receiver)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import replace
 
 from cudalint.machine import operators
@@ -40,14 +40,19 @@ def _constants(scope: Ref, state: State) -> Iterator[tuple[tuple[Ref, Hashable],
 def _within(ref: Ref, state: State) -> Iterator[tuple[tuple[Ref, Hashable], Value]]:
     """The constants in one thing."""
     match state.get(ref):
-        case Instance(attributes=parts):
-            pass
-        case Dict(items=parts, exact=True):
-            yield (ref, _KEYS), const(len(parts))
+        case Instance(attributes=attributes):
+            yield from _few(ref, attributes)
+        case Dict(items=items, exact=True):
+            yield (ref, _KEYS), const(len(items))
+            yield from _few(ref, items)
         case Class(scope=scope) if isinstance(body := state.get(scope), Scope):
-            ref, parts = scope, body.variables
-        case _:
-            return
+            yield from _few(scope, body.variables)
+
+
+def _few(
+    ref: Ref, parts: Mapping[str, Value] | Mapping[Hashable, Value]
+) -> Iterator[tuple[tuple[Ref, Hashable], Value]]:
+    """The constants among the parts of one thing, where these are not many."""
     if len(parts) <= _MOST:
         yield from (((ref, name), value) for name, value in parts.items() if isinstance(only(value), Const))
 

@@ -3,16 +3,51 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.machine.classes import Order
-from cudalint.machine.heap import Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Lib, Ref, Value, const, constant, only, unknown
+from cudalint.machine.values import NONE, Lib, Ref, Unknown, Value, const, constant, only, unknown
 
 ARGS, CAUSE, PARTS = "args", "__cause__", "exceptions"
 _GROUPS = frozenset({"builtins.BaseExceptionGroup", "builtins.ExceptionGroup"})
+
+
+# What a handler calls to have its exception as text.
+_AS_TEXT = frozenset({"traceback.format_exc", "sys.exc_info"})
+_DEEPEST = 6
+
+
+def speaks_of_one(value: Value, state: State, depth: int = 0) -> bool:
+    """Whether a value is the exception that a handler is for, has it in itself, or is a text that is made of it."""
+    if depth > _DEEPEST:
+        return False
+    for atom in value:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        parts: Iterable[Value] = ()
+        match found:
+            case Sequence(items=items, element=element):
+                parts = (*(items or ()), element)
+            case Dict(items=held, element=element):
+                parts = (*held.values(), element)
+            case Instance(attributes=held) | LibraryObject(fields=held):
+                parts = held.values()
+        if isinstance(atom, Unknown) and _is_made_of_one(atom.sym, depth):
+            return True
+        if any(speaks_of_one(part, state, depth + 1) for part in parts):
+            return True
+    return False
+
+
+def _is_made_of_one(sym: Hashable, depth: int) -> bool:
+    if isinstance(sym, Unknown):
+        return _is_made_of_one(sym.sym, depth)
+    if not isinstance(sym, tuple) or depth > _DEEPEST:
+        return isinstance(sym, str) and sym in _AS_TEXT
+    return sym[:1] == ("exception",) or any(_is_made_of_one(part, depth + 1) for part in sym)
 
 
 def kind(path: str) -> type[BaseException] | None:
@@ -106,14 +141,14 @@ def text(value: Value, state: State) -> Value | None:
     atom = only(value)
     match state.get(atom) if isinstance(atom, Ref) else None:
         case Instance(attributes=attributes) if ARGS in attributes:
-            path, args = "", attributes[ARGS]
+            is_key, args = False, attributes[ARGS]
         case LibraryObject(type=path, fields=fields) if kind(path) is not None:
-            args = fields[ARGS]
+            is_key, args = path == "builtins.KeyError", fields[ARGS]
         case _:
             return None
     held = state.get(ref) if isinstance(ref := only(args), Ref) else None
     items = held.items if isinstance(held, Sequence) else None
-    if items is None or len(items) > 1 or path == "builtins.KeyError":
+    if items is None or len(items) > 1 or is_key:
         return unknown("str", "exception", args)
     said = constant(items[0]) if items else ""
     return items[0] if said is ... else const(str(said))

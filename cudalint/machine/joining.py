@@ -105,6 +105,9 @@ def join_process(a: Process, b: Process) -> Process:
         seen=a.seen if a.seen == b.seen else (),
         unseen=a.unseen or b.unseen,
         hidden_late=a.hidden_late or b.hidden_late,
+        unread=a.unread | b.unread,
+        seeded=a.seeded & b.seeded,
+        unseeded=a.unseeded | b.unseeded,
     )
 
 

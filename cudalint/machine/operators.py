@@ -271,7 +271,18 @@ def binary(op: str, left: Value, right: Value, sym: Hashable) -> Value:
     if isinstance(two, Rank):
         turned = replace(two, derived=two.derived or op != "+")
         return (_rank_arithmetic(op, turned, one),)
+    if op in ("%", "//") and _is_nothing(one) and all(_may_be_a_number(atom) for atom in right):
+        return const(0)
     return unknown(sym, op, left, right)
+
+
+def _is_nothing(atom: Atom | None) -> bool:
+    return isinstance(atom, Const) and type(atom.value) is int and atom.value == 0
+
+
+def _may_be_a_number(atom: Atom) -> bool:
+    """Whether 0 can be divided by something: ``step % args.every`` is 0 in the first round, whatever it says."""
+    return isinstance(atom, Unknown) or (isinstance(atom, Const) and type(atom.value) is int and atom.value != 0)
 
 
 # What gives 0 of every whole number, so that all ranks get the same.

@@ -50,6 +50,7 @@ class Kind(Enum):
     ALLOCATION_BEFORE_DEVICE = "allocation before the device"
     LOADED_ONTO_ONE = "checkpoint on one gpu in all ranks"
     RENDEZVOUS_NOT_SET = "rendezvous not set"
+    RANK_NOT_SAID = "rank not said"
     GLOBAL_RANK_DEVICE = "global rank as a device"
 
 
@@ -70,6 +71,7 @@ class Doubt(Enum):
 
     CALLER = "what its callers did before cannot be seen here"
     METHOD = "whether it forks cannot be seen here"
+    GIVEN = "whether callers give what leads there cannot be seen here"
     MISSING = "that depends on a package that may be installed"
     DEFINED = "that depends on a package that may define it otherwise"
     USES = "what a package that is not known does with its device cannot be seen here"
@@ -97,7 +99,8 @@ class Outcome:
 
     ``how`` is what hardware shows: crash, hang, child-death, thread-death, wrong-device, cost.
     ``certain``: the cause was observed and no protective fact is in doubt; ``doubt`` says why not. ``assumed``: found
-    from an entry with no known caller. ``caught``: the program handles it. ``outlived``: it ends a worker, and the
+    from an entry with no known caller. ``caught``: the program handles it; ``told``: by sending the
+    exception to another process, which waits for what the worker gives. ``outlived``: it ends a worker, and the
     parent handles that. ``chosen``: the program says how that worker is started, so that no caller decides it.
     ``detail`` fills messages. ``within`` is the launch in whose worker it happens: of those that share one, only the
     root cause is reported. ``facts`` are what its path assumed, ``assumptions`` what of that can be
@@ -117,6 +120,7 @@ class Outcome:
     launch: tuple[TraceStep, ...] = ()
     effect: tuple[TraceStep, ...] = ()
     caught: bool = False
+    told: bool = False
     launcher: str = ""
     subject: str = ""
     detail: str = ""

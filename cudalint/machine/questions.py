@@ -417,7 +417,7 @@ def _compared(sym: Hashable, subject: Hashable) -> tuple[str, Const] | None:
 
 
 def without(facts: tuple[Fact, ...], subject: Hashable) -> tuple[Fact, ...]:
-    """These facts but for those about an unknown that has become another."""
+    """These facts but for those about an unknown that has become another, or about what was made of it."""
     return tuple(fact for fact in facts if not _is_about(fact, subject))
 
 
@@ -425,7 +425,15 @@ def _is_about(fact: Fact, subject: Hashable) -> bool:
     match fact[0]:
         case Either(one=one, other=other):
             return _is_about(one, subject) or _is_about(other, subject)
-    return fact[0] == subject or read(fact[0])[0] == Unknown(subject)
+    return _is_made_of(fact[0], subject)
+
+
+def _is_made_of(found: Hashable, subject: Hashable) -> bool:
+    if found == subject:
+        return True
+    if isinstance(found, Unknown):
+        return _is_made_of(found.sym, subject)
+    return isinstance(found, tuple) and any(_is_made_of(part, subject) for part in found)
 
 
 def was_told_no(facts: Iterable[Fact], channel: Hashable) -> bool:

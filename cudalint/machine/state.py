@@ -199,6 +199,18 @@ class Setting:
 
 
 @dataclass(frozen=True, slots=True)
+class Anew:
+    """What a process has set by a name, or of some things, for proofs.
+
+    ``begun``: how many workers had begun by then.
+    """
+
+    name: str
+    of: frozenset[Hashable]
+    begun: int
+
+
+@dataclass(frozen=True, slots=True)
 class Beside:
     """Workers that go on beside the process that started them, for proofs: what they do that others see.
 
@@ -218,12 +230,14 @@ class Handed:
     """An object, or an array, that a thread of its process reads later, as it was when it was handed over.
 
     ``address`` is the array itself, which no heap holds. ``until`` are the addresses of what tells that it was taken.
+    ``is_set``: such a thread does not read it but changes it.
     """
 
     address: Hashable
     site: Site
     until: frozenset[Hashable]
     thing: Object | None = field(compare=False)
+    is_set: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +308,8 @@ class Process:
     seen: Value = ()
     # Where it hides all GPUs from a driver that knows them already: that fails to hide them once it uses one.
     hidden_late: Site | None = None
+    # The variables that were set after the library was imported that reads them only then.
+    unread: frozenset[str] = frozenset()
     # Whether it was reported that GPUs are named here by what the variable calls them.
     misnumbered: bool = False
     # Where a scheduler started it without a GPU, and which releases of that hide them all from it; none once it asked.
@@ -314,6 +330,8 @@ class Process:
     # What earlier tasks of this worker have set in it, and this one: for proofs, too.
     left: frozenset[Setting] = frozenset()
     set_now: frozenset[Setting] = frozenset()
+    # What was set in it since workers left something of the kind: for proofs, too.
+    anew: frozenset[Anew] = frozenset()
 
     def environ(self, name: str) -> Value | None:
         """The value of an environment variable that the program set or that a launcher sets."""

@@ -36,6 +36,7 @@ TRAITS = frozenset(
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
         "keeps-order",
         "calls-when-ready", "calls-at-once", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
+        "only-how-fast",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
@@ -143,7 +144,7 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 # What a function may be said to do; the machine has one effect for each.
 DOES = frozenset(
     {
-        "module.at-path", "module.of-spec", "module.run", "module.run-program", "module.enter",
+        "module.at-path", "module.of-spec", "module.run", "module.run-program", "module.enter", "module.imported",
         "config.composed", "config.configured", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.mapping",
         "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
@@ -176,7 +177,7 @@ DOES = frozenset(
         "django.task", "django.view",
         "dali.build", "dali.define", "dali.make", "dali.pipeline", "dali.source", "dali.start",
         "dataclass.field", "dataclass.fields", "dataclass.replace", "dataset.item", "dataset.part",
-        "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
+        "dataset.stacked", "dataset.tensors", "dataset.transform", "dataset.wrapped", "ddp",
         "dataset.from-generator", "dataset.with-format", "dataset.with-transform",
         "decorator", "default-device", "default.enter", "default.exit",
         "default-cpu.enter", "default-cpu.exit", "default-cpu.set", "defaultdict", "delayed", "delayed.task",

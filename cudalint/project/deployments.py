@@ -1,4 +1,4 @@
-"""How a repository's own files start its server: gunicorn, uvicorn, uwsgi, Seldon; in containers, scripts, settings."""
+"""How a repository's own files start its server: gunicorn, uvicorn, Seldon ...; in containers, scripts, recipes."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from cudalint import disk
 from cudalint.text import settings
 
-# Where such files lie: in the top folder, or in one of these.
-_FOLDERS = ("", ".s2i", "bin", "deploy", "deployment", "docker", "k8s", "kubernetes", "scripts")
 _NAMED = re.compile(
     r"(?:.*[.-])?(?:Dockerfile|Containerfile)(?:[.-].*)?|Procfile(?:\..*)?|.*\.sh|(?:docker-)?compose(?:[.-].*)?\.ya?ml|"
     r"(?:.*[._-])?(?:deploy|deployment|k8s|kubernetes|statefulset)(?:[._-].*)?\.ya?ml|"
-    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment"
+    r".*\.service|supervisord?\.conf|(?:.*[._-])?uwsgi(?:[._-].*)?\.ini|environment|"
+    r"(?:GNU)?[Mm]akefile|.*\.mk|[Jj]ustfile"
 )
-_MOST_FILES, _MOST_BYTES = 40, 200_000
+# Where such files lie: in the top folder, one right below it, or one below that; in none that is hidden but these.
+_SHOWN, _DEEPEST = frozenset({".s2i"}), 2
+_MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
 _MOST_WORKERS = 1000
 _SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE", b"uvicorn", b"hypercorn", b"granian")
 # Servers whose workers import the application themselves, and by which options they are told how many there are.
@@ -34,6 +35,12 @@ _BETWEEN = re.compile(r"[\[\]\"',]")
 _COMMAND_ENDS = re.compile(r"&&|\|\||[;|&]|\s#")
 _TARGET = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*(?:\(\))?)$")
 _PRELOADS, _FACTORY = "--preload", "--factory"
+_CONFIGURED = frozenset({"-c", "--config"})
+# What stands for gunicorn where a file is its configuration.
+CONFIGURES = "gunicorn --config"
+# Rows of YAML: words on rows of their own, and text whose rows are one.
+_ITEM = re.compile(r"([ \t]*)-[ \t]+(\S.*)")
+_FOLDED = re.compile(r"([ \t]*)[\w-]+:[ \t]*>[-+]?[ \t]*")
 # Keys under which YAML has a command, in the order in which it is put together.
 _COMMANDS = ("entrypoint", "command", "args")
 _DOCUMENTS = re.compile(r"^---.*$", re.MULTILINE)
@@ -56,6 +63,7 @@ class _Started:
     module: str
     name: str
     preloads: bool
+    configuration: str = ""
     workers: int = 1
 
 
@@ -66,16 +74,29 @@ def is_deployment(name: str) -> bool:
 
 def paths(root: str) -> list[str]:
     """The files of a project that may hold command lines of a server."""
-    found = (path for folder in _FOLDERS for path in _in(os.path.join(root, folder)))
-    return sorted(found)[:_MOST_FILES]
+    found: list[str] = []
+    folders = [(root, 0)]
+    for folder, depth in folders:
+        below, named = _in(folder)
+        found.extend(named)
+        if depth < _DEEPEST:
+            folders.extend((path, depth + 1) for path in below[: _MOST_FOLDERS - len(folders)])
+    return found[:_MOST_FILES]
 
 
-def _in(folder: str) -> Iterator[str]:
+def _in(folder: str) -> tuple[list[str], list[str]]:
+    """The folders in a folder, and its files that may hold command lines of a server."""
     try:
-        names = sorted(os.listdir(folder))
+        with os.scandir(folder) as entries:
+            found = sorted((e.name, e.is_dir(follow_symlinks=False)) for e in entries)
     except OSError:
-        return
-    yield from (os.path.join(folder, name) for name in names if is_deployment(name))
+        return [], []
+    below = [os.path.join(folder, name) for name, is_folder in found if is_folder and _may_hold(name)]
+    return below, [os.path.join(folder, name) for name, is_folder in found if not is_folder and is_deployment(name)]
+
+
+def _may_hold(folder: str) -> bool:
+    return folder in _SHOWN or not folder.startswith((".", "__", "node_modules"))
 
 
 def preloaded(root: str) -> list[tuple[str, str, str]]:
@@ -90,33 +111,78 @@ def preloaded(root: str) -> list[tuple[str, str, str]]:
     return sorted((*(one for one in made if one[:2] not in without), *apart))
 
 
+def start_servers(root: str) -> bool:
+    """Whether files of a folder start a server in a way that matters."""
+    return bool(preloaded(root) or configured(root))
+
+
+def configured(root: str) -> list[tuple[str, str, str]]:
+    """The configuration of each server that is told one: its file, and the module and name of its application."""
+    found = {(one.configuration, one.module, one.name) for path in paths(root) for one in _started(path)}
+    return sorted(one for one in found if one[0])
+
+
 def _started(path: str) -> Iterator[_Started]:
-    text = _read(path)
+    text = text_of(path, _SERVERS)
     if path.endswith(".ini"):
         settings = (_SETTING.match(row) for row in text.splitlines())
         yield from _of_uwsgi({found[1]: found[2] for found in settings if found is not None})
         return
-    rows = list(_of_yaml(text)) if path.endswith((".yml", ".yaml")) else []
-    rows = rows or _rows(text)
+    everywhere = _PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text))
     for server in _APART:
-        yield from _of_command(server, rows, everywhere=_PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text)))
+        yield from _of_command(server, rows(text), everywhere=everywhere)
     yield from _of_seldon(text, built=path.endswith("environment"))
-    for row in rows:
+    for row in rows(text):
         words = _words(row, "uwsgi")
         if words is not None:
             yield from _of_uwsgi(_options(words))
 
 
-def _read(path: str) -> str:
+def text_of(path: str, words: tuple[bytes, ...]) -> str:
+    """The text of a file that has one of some words; none of any other."""
     try:
         data = disk.read(path, _MOST_BYTES)
     except disk.Unreadable:
         return ""
-    return data.decode(errors="replace") if any(server in data for server in _SERVERS) else ""
+    if not any(word in data for word in words):
+        return ""
+    text = data.decode(errors="replace")
+    if not path.endswith((".yml", ".yaml")):
+        return text
+    return "\n".join(_of_yaml(text)) or _as_commands(text)
 
 
-def _rows(text: str) -> list[str]:
+def rows(text: str) -> list[str]:
+    """The rows of a text, those that are continued as one."""
     return _CONTINUED.sub(" ", text).splitlines()
+
+
+def _as_commands(text: str) -> str:
+    """What looks like YAML with each command in a row: folded text, and the words of a list."""
+    rows: list[str] = []
+    folded = item = None
+    for row in text.splitlines():
+        words = _ITEM.fullmatch(row)
+        depth = len(row) - len(row.lstrip())
+        if folded is not None and (depth > folded or not row.strip()):
+            rows[-1] += f" {row.strip()}"
+        elif words is not None and item == words[1]:
+            rows[-1] += f" {words[2]}"
+        else:
+            rows.append(words[2] if words is not None else row)
+            begun = _FOLDED.fullmatch(row)
+            folded = None if begun is None else len(begun[1])
+        item = None if words is None else words[1]
+    return "\n".join(rows)
+
+
+def _configuration(words: list[str]) -> str:
+    """The file that gunicorn is told to take its settings from."""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        option, is_set, value = word.partition("=")
+        if option in _CONFIGURED:
+            return (value if is_set else after).removeprefix("file:")
+    return ""
 
 
 def _of_yaml(text: str) -> Iterator[str]:
@@ -154,7 +220,9 @@ def _of_command(server: str, rows: list[str], *, everywhere: bool) -> Iterator[_
             continue
         preloads = server == "gunicorn" and (everywhere or _PRELOADS in words)
         name = f"{target[2]}()" if _FACTORY in words else target[2]
-        yield _Started(server, target[1], name, preloads, 1 if preloads else _number(words, _APART[server]))
+        configuration = _configuration(words) if server == "gunicorn" else ""
+        workers = 1 if preloads else _number(words, _APART[server])
+        yield _Started(server, target[1], name, preloads, configuration, workers)
 
 
 def _number(words: list[str], options: tuple[str, ...]) -> int:
@@ -173,7 +241,7 @@ def _of_seldon(text: str, *, built: bool) -> Iterator[_Started]:
     An image that s2i built runs the command with what a file of variables says.
     """
     variables = dict(_VARIABLE.findall(text))
-    commands = [words for row in _rows(text) if (words := _words(row, _SELDON)) is not None]
+    commands = [words for row in rows(text) if (words := _words(row, _SELDON)) is not None]
     names = [variables.get(word.strip("${}"), word) for words in commands for word in words[:1]]
     if built and _SELDON_NAME in variables:
         names.append(variables[_SELDON_NAME])
@@ -212,7 +280,7 @@ def _is_on(options: Mapping[str, str], name: str) -> bool:
 
 def _words(row: str, server: str) -> list[str] | None:
     """The words behind a server's name in a row; None where it is not run there."""
-    if row.lstrip().startswith(("#", "RUN ", "pip ")):
+    if row.lstrip().startswith(("#", "RUN ", "pip ", "echo ", "@echo ")):
         return None
     words = _BETWEEN.sub(" ", row).split()
     starts = [i for i, word in enumerate(words) if word.rpartition("/")[2] == server]

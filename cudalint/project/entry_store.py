@@ -32,7 +32,7 @@ def identity(files: FileProgram, *decisive: str) -> str:
     starting = (*starting, "given GPUs", *sorted(files.given_gpus), "called", *sorted(files.layout.distributions))
     starting = (*starting, "newest", *sorted(map(repr, files.layout.newest)))
     preloaded = (part for application in sorted(files.preloaded) for part in application)
-    starting = (*starting, "preloaded", *preloaded)
+    starting = (*starting, "preloaded", *preloaded, "told", *sorted(map(repr, files.told)))
     parts = ("layout", files.layout.top, *layout, "scripts", *sorted(scripts), "commands", *commands, *starting)
     return fingerprint.digest(fingerprint.analysis(), *decisive, *parts)
 

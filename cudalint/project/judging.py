@@ -316,6 +316,7 @@ def _finding(files: FileProgram, judged: _Judged, places: dict[Site, Span]) -> F
         condition=_condition(files, judged, places),
         noqa_rows=(span.start.row, span.end.row),
         caught=outcome.caught,
+        told=outcome.told,
     )
 
 

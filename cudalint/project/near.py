@@ -32,6 +32,17 @@ def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(users)
 
 
+def distances(files: FileProgram, selected: Iterable[str]) -> dict[str, int]:
+    """How many imports lead from each module to the nearest of some."""
+    found = dict.fromkeys(selected, 0)
+    for name in (queue := list(found)):
+        for user in sorted(files.importers.get(name, ())):
+            if user not in found:
+                found[user] = found[name] + 1
+                queue.append(user)
+    return found
+
+
 def naming(files: FileProgram, selected: frozenset[str], among: Iterable[str]) -> frozenset[str]:
     """Of the modules ``among``, those that are selected, or import a selected one and mention a name of its top level.
 

@@ -1,17 +1,23 @@
-"""Which tests of a module are run: not those that start nothing themselves where others came to no end, or would."""
+"""Which entries are run where others came to nothing: tests of a module, and what lies far from what a run is about."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, last_name
 from cudalint.machine.interpreter.entry import EntryRecord
+from cudalint.project.callers import Place
 
 # Tests of one module are about one thing: what three of them did not come to, the others hardly ever do.
 MOST_IN_VAIN = 3
 GIVEN_UP = f"tests that start nothing themselves, after {MOST_IN_VAIN} that came to no end"
+# What entries of other modules may take that come to nothing of the files that a run is about: a few seconds.
+MOST_DETOURS = 20_000
+LEFT_OUT = (
+    "not run for these files, which it reaches through others if at all: those that were run came to none of them"
+)
 
 
 @dataclass(slots=True)
@@ -77,3 +83,37 @@ def _leading_to(module: ir.Module, launchers: frozenset[str]) -> tuple[frozenset
         if not words.isdisjoint(bases) or any(f.mentions(words) for f in own)
     }
     return words, frozenset(starting)
+
+
+@dataclass(slots=True)
+class Detours:
+    """With entries that may lead through other modules to those that a run is ``about``.
+
+    They have ``most`` steps together, not counted those of entries that come to a function of these. ``naming`` are the
+    modules that name something of these, ``distances`` how many imports lead from a module to one of these.
+    """
+
+    about: Set[str]
+    naming: Set[str]
+    distances: Mapping[str, int]
+    most: int
+    steps: int = 0
+
+    def is_direct(self, name: str) -> bool:
+        """Whether the entries of a module are run in any case: it imports what it names."""
+        return name in self.naming and self.distances.get(name, 0) <= 1
+
+    def nearest_first(self, names: Iterable[str]) -> list[str]:
+        """The modules that may lead there through others, in the order in which their entries are run."""
+        far = [name for name in names if not self.is_direct(name)]
+        return sorted(far, key=lambda name: (name not in self.naming, self.distances.get(name, len(self.distances))))
+
+    @property
+    def are_used_up(self) -> bool:
+        """Whether no further one is run."""
+        return self.steps >= self.most
+
+    def note(self, entered: Set[Place], steps: int) -> None:
+        """Take in what an entry came to."""
+        if not any(module in self.about for module, _ in entered):
+            self.steps += steps

@@ -119,4 +119,4 @@ def _is_contained(machine: Machine) -> bool:
         return False
     if machine.puts or machine.sent or machine.saved:
         return False
-    return not (machine.preloads or machine.rank_gpus or machine.rendezvous_seen)
+    return not (machine.preloads or machine.rank_gpus or machine.meeting_seen)

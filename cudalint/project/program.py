@@ -20,7 +20,8 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
-from cudalint.project import deployments, pytest_files, requirements
+from cudalint.project import command_lines, deployments, pytest_files, requirements
+from cudalint.project.command_lines import CommandLine
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
 from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout, layout
@@ -109,6 +110,8 @@ class FileProgram:
     commands: frozenset[tuple[str, str]] = frozenset()
     # The applications that servers make before they fork, as files of the repository say: module, name and server.
     preloaded: frozenset[tuple[str, str, str]] = frozenset()
+    # Programs, each with words that it is started with, as such files say.
+    told: frozenset[tuple[str, CommandLine]] = frozenset()
     broken: list[Broken] = field(default_factory=list)
     store: Store | None = None
     parsed: dict[str, ir.Module | None] = field(default_factory=dict)
@@ -167,6 +170,7 @@ class FileProgram:
         """The same program with other texts for some files, by path; the other modules are not lowered again."""
         sources = dict(self.sources)
         result = FileProgram(self.library, sources, dict(self.names), self.layout, self.commands, self.preloaded)
+        result.told = self.told
         result.store = self.store
         result.known = self.known
         result._looks = self._looks
@@ -732,6 +736,10 @@ class FileProgram:
         """The functions of a module that the project installs as commands."""
         return frozenset(function for home, function in self.commands if home == name)
 
+    def command_lines(self, name: str) -> list[CommandLine]:
+        """Words that files of the repository start a program with."""
+        return sorted(line for home, line in self.told if home == name)
+
     def preloads(self, name: str) -> frozenset[tuple[str, str]]:
         """The applications of a module that servers make before they fork, as files say, and which server."""
         return frozenset((application, server) for home, application, server in self.preloaded if home == name)
@@ -820,11 +828,56 @@ def program(
             for module, name, server in deployments.preloaded(root)
             for home, name in _placed(result, [(module, name)])
         )
+        result.preloaded |= frozenset(_configured(result, root))
+        result.told = frozenset(_told(result, root))
         if pytest_files.forks(root):
             result.preloaded |= {
                 (n, "", pytest_files.FORKS) for n in named if pytest_files.is_test_module(named[n].path)
             }
     return result
+
+
+def _configured(files: FileProgram, root: str) -> Iterable[tuple[str, str, str]]:
+    """The configurations that servers are started with, and the application of each."""
+    for path, module, name in deployments.configured(root):
+        served = [f"{home}:{name}" for home, _ in _placed(files, [(module, name)])]
+        for conf in _files_called(files, path):
+            yield from ((conf, application, deployments.CONFIGURES) for application in served)
+
+
+def _told(files: FileProgram, root: str) -> Iterable[tuple[str, CommandLine]]:
+    """Programs and the words that files start them with: of each program a few, those of most words first."""
+    lines: dict[str, set[CommandLine]] = {}
+    for folder, target, line in command_lines.found(root):
+        if line.is_decisive and (home := _program_called(files, folder, target, root)) is not None:
+            lines.setdefault(home, set()).add(line)
+    for home, told in lines.items():
+        known = {line.words: line for line in sorted(told, reverse=True)}
+        chosen = sorted(known.values(), key=lambda line: (-len(line.words), line))
+        yield from ((home, line) for line in chosen[: command_lines.MOST_LINES])
+
+
+def _program_called(files: FileProgram, folder: str, target: str, root: str) -> str | None:
+    """The module that a command names: seen from the file that has the command, from the top, or wherever it is."""
+    if target.startswith("-m "):
+        named = target.removeprefix("-m ")
+        return files.layout.anywhere(f"{named}.__main__") or files.layout.anywhere(named)
+    for start in (root, folder):
+        home = files.names.get(os.path.normpath(os.path.join(start, target)))
+        if home is not None:
+            return home
+    found = _files_called(files, target)
+    return found[0] if len(found) == 1 else None
+
+
+def _files_called(files: FileProgram, path: str) -> list[str]:
+    """The modules that a path names, which is seen from a folder that is not known: by as much of it as is there."""
+    parts = path.strip("./").split("/")
+    for begin in range(len(parts)):
+        end = f"/{'/'.join(parts[begin:])}"
+        if found := [name for path, name in files.names.items() if f"/{path}".endswith(end)]:
+            return found
+    return []
 
 
 def _placed(files: FileProgram, named: Iterable[tuple[str, str]]) -> Iterable[tuple[str, str]]:

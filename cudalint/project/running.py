@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
+from textwrap import shorten
 from typing import ParamSpec, Protocol, TypeAlias, TypeVar
 
 from cudalint.garbage import collected_rarely
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, in_one_piece, room
 from cudalint.ir.walk import functions, is_of_class
-from cudalint.machine import questions
+from cudalint.machine import heap, questions
 from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame, Raised
@@ -24,8 +26,9 @@ from cudalint.machine.outcome import OF_INHERITING, Doubt, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value, only, unknown
+from cudalint.machine.values import Ref, Value, const, only, unknown
 from cudalint.project.callers import Caller, Callers, Place
+from cudalint.project.command_lines import UNKNOWN
 from cudalint.project.derived import launchers
 from cudalint.project.distance import lies_far, starting
 from cudalint.project.entries import (
@@ -42,8 +45,8 @@ from cudalint.project.entry_store import EntryStore
 from cudalint.project.fixtures import HOOKS_BEFORE, HOOKS_BEHIND, Fixtures, Given, hook_of, set_up, skips_all
 from cudalint.project.heirs import heirs
 from cudalint.project.instances import Instances, Made, constructor
-from cudalint.project.near import naming
-from cudalint.project.patience import GIVEN_UP, Patience
+from cudalint.project.near import distances, naming
+from cudalint.project.patience import GIVEN_UP, LEFT_OUT, MOST_DETOURS, Detours, Patience
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
@@ -58,6 +61,8 @@ Entry: TypeAlias = tuple[str, str]
 MOST_ALONE = 15_000
 # How often a program is run with what an earlier run showed of its channels.
 _MOST_FORETOLD = 2
+# So many characters of a command line are shown.
+_MOST_SAID = 100
 
 _Given = ParamSpec("_Given")
 _T = TypeVar("_T")
@@ -182,6 +187,8 @@ class Runner:
     _launching: frozenset[str] | None = None
     # What far modules of tests name that starts something: asked for their keys, and when they run.
     _elsewhere: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    # What is spent on entries that may lead to what the run is about, while these run.
+    _detours: Detours | None = None
     _callers: Callers | None = None
     _importer: PreparedImports | None = None
     _instances: Instances | None = None
@@ -199,10 +206,15 @@ class Runner:
         for groups in self._stages(names):
             self._shared = None
             for i, group in enumerate(groups):
+                if self._detours is not None and self._detours.are_used_up:
+                    self.files.note(f"{self.files.sources[group.name].path}: {LEFT_OUT}")
+                    continue
                 self._share(groups[i + 1 :])
                 fresh = self._fresh(group)
                 for result in fresh if self.kept is None else self.kept.of(self._key(group), fresh):
                     self.entered |= result.entered
+                    if self._detours is not None:
+                        self._detours.note(result.entered, result.steps)
                     yield result
 
     def alone_with(self, group: Group, reached: Set[Place]) -> GroupResult:
@@ -229,11 +241,18 @@ class Runner:
     def _stages(self, names: Iterable[str]) -> Iterator[list[Group]]:
         """The groups of entries in their order; those of a stage rest on what all of the one before reached."""
         given = tuple(names)
-        yield [Group(name) for name in given]
-        if self.alone:
-            return
+        if self.alone or self.about is None:
+            yield [Group(name) for name in given]
+            shown: Set[str] = frozenset(() if self.alone else given)
+        else:
+            shown = naming(self.files, self.about, given)
+            steps = distances(self.files, self.about)
+            detours = Detours(self.about, shown, steps, self.host.limits.scaled(MOST_DETOURS))
+            yield [Group(name) for name in given if detours.is_direct(name)]
+            self._detours = detours
+            yield [Group(name) for name in detours.nearest_first(given)]
+            self._detours = None
         self.seen = frozenset(self.entered)
-        shown = given if self.about is None else naming(self.files, self.about, given)
         yield [Group(name, is_assumed=True) for name in given if name in shown]
 
     def _entries(self, group: Group) -> Iterator[Ran]:
@@ -344,6 +363,8 @@ class Runner:
             main = self._run_with_messages(partial(self._machine, name), partial(self._run_main, module=module))
             commands = main.record.commands
             yield Ran(name, name, main)
+            if not main.record.cut and not in_test:
+                yield from self._told(module)
             if main.record.testing is not None and not in_test:
                 yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
@@ -356,6 +377,19 @@ class Runner:
             yield self._served(module, in_test)
         if in_test:
             yield from self._tests(module)
+
+    def _told(self, module: ir.Module) -> Iterator[Ran]:
+        """A program as files of its repository start it."""
+        for line in self.files.command_lines(module.name):
+            machine = self._machine(module.name)
+            fresh = State(self._started(module.name), {})
+            said = shorten(shlex.join("..." if word == UNKNOWN else word for word in line.words), _MOST_SAID)
+            start = Site(module.name, module.body[0].ordinal if module.body else 0)
+            fresh.stack = machine.chain(fresh, start, f"is started by {line.said_in} with {said}")
+            words = (unknown("word", start, i) if word == UNKNOWN else const(word) for i, word in enumerate(line.words))
+            fresh.store(heap.ARGV, heap.Sequence("list", tuple(words), open=True))
+            self._run_main(machine, module, fresh)
+            yield Ran(module.name, module.name, machine)
 
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
@@ -503,17 +537,29 @@ class Runner:
         yield from self._assume_of_heirs(name, launcher)
 
     def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
-        """Run a function that has no visible caller."""
+        """Run a function that has no visible caller, and with its options where it starts nothing without them.
+
+        Who calls what can start processes gives it the numbers and switches for which it does.
+        """
         module = self.files.module(entry.module)
         if module is None or (owner, entry.function.qualname) in self.skipped:
             return
         in_test = is_test_module(self.files.sources[entry.module].path)
+        plain = self._assumed_call(entry, module, in_test, takes_options=False)
+        yield self._ran_assumed(owner, entry, plain)
+        record = plain.record
+        if in_test or record.launches or record.outcomes or record.cut is not None or not _has_options(module, entry):
+            return
+        given = self._assumed_call(entry, module, in_test, takes_options=True)
+        yield self._ran_assumed(owner, entry, given, takes_options=True)
+
+    def _assumed_call(self, entry: Caller, module: ir.Module, in_test: bool, takes_options: bool) -> Machine:
+        """Call a function with unknown arguments: those that it asks for, or all numbers and switches as well."""
         machine = self._machine(entry.module, in_test, assumed=True)
-        made = None if in_test else self._instance(entry, module)
+        made = None if in_test or takes_options else self._instance(entry, module)
         if made is not None:
             self._call_made(machine, module, entry.function, made)
-            yield self._ran_assumed(owner, entry, machine)
-            return
+            return machine
         # Where an application takes the handlers of another file, importing it comes first.
         first = self._application_over(module)
         frame = _top_of(module.name)
@@ -526,8 +572,9 @@ class Runner:
             ):
                 begun = loaded
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
-                self._call(machine, module, entry.function, ready, given)
-        yield self._ran_assumed(owner, entry, machine)
+                options = _options(module, entry.function) if takes_options else {}
+                self._call(machine, module, entry.function, ready, {**options, **given}, takes_options)
+        return machine
 
     def _assume_of_heirs(self, owner: str, entry: Caller) -> Iterator[Ran]:
         """The same for objects of classes that define what the class of a method leaves open."""
@@ -548,11 +595,12 @@ class Runner:
                 _end(machine, frame, _applied(machine, module, entry.function, found, {}, frame))
             yield self._ran_assumed(owner, entry, machine)
 
-    def _ran_assumed(self, owner: str, entry: Caller, machine: Machine) -> Ran:
+    def _ran_assumed(self, owner: str, entry: Caller, machine: Machine, takes_options: bool = False) -> Ran:
         """An entry that an unknown caller is assumed to have called."""
         self.entered.add(entry.place)
         self._note(machine)
-        machine.record.outcomes = [_as_seen(o) for o in machine.record.outcomes]
+        seen = [_as_seen(o) for o in machine.record.outcomes]
+        machine.record.outcomes = [_as_given(o) for o in seen] if takes_options else seen
         return Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
 
     def _instance(self, entry: Caller, module: ir.Module) -> Made | None:
@@ -657,9 +705,9 @@ class Runner:
             foretold = later.messages.settled
         return first
 
-    def _run_main(self, machine: Machine, module: ir.Module) -> None:
+    def _run_main(self, machine: Machine, module: ir.Module, begun: State | None = None) -> None:
         states: list[State] = []
-        fresh = State(self._started(module.name), {})
+        fresh = begun or State(self._started(module.name), {})
         for state in self._packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:
             states.extend(machine.run_module(module, "__main__", state))
             _tell(machine, machine.uncaught)
@@ -695,11 +743,18 @@ class Runner:
         return _telling([after for after, _ in loaded], state)
 
     def _call(
-        self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given | None = None
+        self,
+        machine: Machine,
+        module: ir.Module,
+        function: ir.Function,
+        state: State,
+        given: Given | None = None,
+        takes_options: bool = False,
     ) -> None:
         """Call a function with unknown arguments, but for those that are ``given``."""
         frame = _top_of(module.name)
-        _end(machine, frame, self._called(machine, module, function, state, given or {}, frame))
+        found = _find(machine, module, function, state, takes_options)
+        _end(machine, frame, _applied(machine, module, function, found, given or {}, frame))
 
     def _call_made(self, machine: Machine, module: ir.Module, function: ir.Function, made: Made) -> None:
         """Call a method of an instance with unknown arguments."""
@@ -774,7 +829,33 @@ def _as_seen(outcome: Outcome) -> Outcome:
     return replace(outcome, doubt=Doubt.METHOD) if is_own and not outcome.chosen else replace(outcome, assumed=False)
 
 
-def _find(machine: Machine, module: ir.Module, function: ir.Function, state: State) -> tuple[Value | None, State]:
+def _has_options(module: ir.Module, entry: Caller) -> bool:
+    """Whether a function, or what makes the object of a method, takes numbers or switches that nobody has to give."""
+    return bool(_options(module, entry.function) or _options(module, _maker_of(module, entry.function)))
+
+
+def _maker_of(module: ir.Module, function: ir.Function) -> ir.Function | None:
+    cls, _, _ = function.qualname.rpartition(".")
+    return constructor(module, cls) if cls and not is_of_class(module, function) else None
+
+
+def _options(module: ir.Module, function: ir.Function | None) -> dict[str, Value]:
+    """The numbers and switches that a function takes and that have a default, as arguments that are not known."""
+    if function is None:
+        return {}
+    named = [p for p in function.params if not p.unnamed and isinstance(p.default, ir.Const)]
+    counted = [p.name for p in named if isinstance(p.default, ir.Const) and isinstance(p.default.value, int)]
+    return {name: unknown("param", module.name, function.ordinal, name) for name in counted}
+
+
+def _as_given(outcome: Outcome) -> Outcome:
+    """What goes wrong where a caller gives options: one that gives none does not meet it."""
+    return outcome if outcome.reason is not None else replace(outcome, doubt=Doubt.GIVEN)
+
+
+def _find(
+    machine: Machine, module: ir.Module, function: ir.Function, state: State, takes_options: bool = False
+) -> tuple[Value | None, State]:
     frame = _top_of(module.name)
     site = Site(module.name, function.ordinal)
     parts = function.qualname.split(".")
@@ -791,7 +872,8 @@ def _find(machine: Machine, module: ir.Module, function: ir.Function, state: Sta
         for last, method in machine.attribute(cls, parts[1], state, frame, site):
             return method, last
         return None, state
-    for made, instance in machine.call_value(cls, [], {}, state, frame, _making(module, parts[0], site)):
+    options = _options(module, _maker_of(module, function)) if takes_options else {}
+    for made, instance in machine.call_value(cls, [], options, state, frame, _making(module, parts[0], site)):
         if not machine.options.in_test:
             return _method(machine, module, function, instance, made)
         ready = set_up(machine, instance, made, frame, site)

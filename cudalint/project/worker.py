@@ -22,6 +22,7 @@ from typing import BinaryIO
 from cudalint.machine.interpreter import Host
 from cudalint.models.library import load
 from cudalint.project.callers import Place
+from cudalint.project.command_lines import CommandLine
 from cudalint.project.entry_result import as_row, from_row
 from cudalint.project.layout import Layout
 from cudalint.project.program import Broken, FileProgram, News, Reads
@@ -42,6 +43,7 @@ class Brief:
     layout: Layout
     commands: frozenset[tuple[str, str]]
     preloaded: frozenset[tuple[str, str, str]]
+    told: frozenset[tuple[str, CommandLine]]
     news: News
     models: tuple[str, ...]
     host: Host
@@ -50,12 +52,12 @@ class Brief:
     @classmethod
     def of(cls, files: FileProgram, models: tuple[str, ...], host: Host) -> Brief:
         """What is to be known of a program."""
-        told = files.sources, files.layout, files.commands, files.preloaded
+        told = files.sources, files.layout, files.commands, files.preloaded, files.told
         return cls(*told, files.news(), models, host, files.store)
 
     def runner(self) -> Runner:
         """What runs the entries of the program."""
-        told = self.sources, self.layout.names, self.layout, self.commands, self.preloaded
+        told = self.sources, self.layout.names, self.layout, self.commands, self.preloaded, self.told
         files = FileProgram(load(self.models), *told, store=self.store)
         files.learn(self.news)
         # Of these the other process is told nothing.

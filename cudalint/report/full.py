@@ -124,7 +124,8 @@ class _Block:
         finding = self._finding
         yield self._margin("", Text())
         if finding.caught:
-            yield self._note("expected", "it fails there, and the program handles the exception")
+            does = "is told of" if finding.told else "handles"
+            yield self._note("expected", f"it fails there, and the program {does} the exception")
         elif finding.outcome is not None:
             ends = _OUTCOMES.get(finding.outcome, finding.outcome)
             shown = quote(finding.code, finding.outcome, _holds_for(finding, self._report.target_versions))

@@ -18,7 +18,8 @@ def measured(outcome: Outcome) -> Severity | None:
     """
     if outcome.benign:
         return Severity.NOTE
-    soft = outcome.how in ("cost", "latent") or outcome.caught or outcome.assumed or not outcome.certain
+    gets_over = outcome.caught and not outcome.told
+    soft = outcome.how in ("cost", "latent") or gets_over or outcome.assumed or not outcome.certain
     return Severity.WARNING if soft else Severity.ERROR
 
 

@@ -4,7 +4,8 @@ A task sets `CUDA_VISIBLE_DEVICES` in a worker that serves several tasks.
 
 ## What it does
 Reports the assignment when it stands in a function that a pool runs task by task (joblib, `Pool`,
-`ProcessPoolExecutor`), when its value differs between the tasks, and when the task uses CUDA.
+`ProcessPoolExecutor`), when its value differs between the tasks, and when the task uses CUDA. Likewise in a loop of a
+process that serves one message after another.
 
 ## Why it is bad
 The first task of each worker gets the GPU it asked for. The driver then stays with that choice for the life of the

@@ -5,7 +5,8 @@ Ranks started by the program itself meet through `env://`, and nothing sets `MAS
 ## What it does
 Reports `init_process_group(...)` in a function that `mp.spawn` or `start_processes` runs, when it has no
 `init_method` other than `env://` and no store, and when the two variables are neither read nor written anywhere
-that the program reaches.
+that the program reaches. Likewise where the rank is not told which one it is, or of how many: there is no `rank=` and
+no `RANK`, or no `world_size=` and no `WORLD_SIZE`.
 
 ## Why it is bad
 `env://` is the default, also when it is not written. It takes the address of rank 0 from the environment. torchrun
@@ -13,6 +14,8 @@ and the cluster launchers set it; `mp.spawn` does not:
 
     ValueError: Error initializing torch.distributed using env:// rendezvous: environment variable MASTER_ADDR expected,
     but not set
+
+The same way it takes `RANK` and `WORLD_SIZE` from there, where the arguments are missing.
 
 The error hides behind another: `mp.spawn` reports a `ProcessRaisedException`, with the real one inside. It is
 raised before any collective, so it masks whatever else is wrong with the order of the calls that follow.
@@ -85,10 +88,11 @@ if __name__ == "__main__":
 
 ## Fix
 **Unsafe**: the two `setdefault` lines are put before the launch, with `import os` where it is missing. The fixed
-port is the reason: two such programs on one machine would meet at it.
+port is the reason: two such programs on one machine would meet at it. **Display** where a rank is not told its number:
+the function that `mp.spawn` starts is called with it first.
 
 ## When it stays silent
-- One of the variables is read or written anywhere in reach, also through `os.environ.update(...)` or a helper.
+- One of the two variables (and of `RANK` and `WORLD_SIZE` the one that is needed) is read or written anywhere in reach, also through `os.environ.update(...)` or a helper.
 - `init_method="tcp://..."` or `"file://..."`, or a `store=`.
 - The ranks come from torchrun, a cluster or a library: no `mp.spawn` in sight.
 
@@ -108,6 +112,8 @@ RULE = Rule(
     summary="ranks started by mp.spawn use env:// and nothing sets MASTER_ADDR and MASTER_PORT",
     outcomes={
         Kind.RENDEZVOUS_NOT_SET: "env:// rendezvous, but nothing sets MASTER_ADDR and MASTER_PORT",
+        Kind.RANK_NOT_SAID: "env:// rendezvous, but nothing says which rank of how many this is: "
+        "rank= and world_size=, or RANK and WORLD_SIZE",
     },
     repair=RepairLevel.ALWAYS,
 )

@@ -128,6 +128,7 @@ _FAMILIES = (
     "libraries",
     "repeated",
     "carried",
+    "stays",
     *["nothing"] * 4,
 )
 _LIGHT = ("joblib_multiprocessing", "joblib_config", *launch.EXECUTORS, "start_processes")
@@ -178,6 +179,8 @@ def _channel_fits(c: Broken) -> bool:
         "file": c.result == "pairs",
         "print": c.result == "pairs" and c.single,
     }
+    if c.channel == "file" and any("chdir" in line for kind in c.kinds for line in kind.top):
+        return False  # its name would be another file
     if c.channel == "queue" and c.argument != "number":  # its tasks have nothing but the queue
         return False
     return allowed[c.channel]
@@ -200,6 +203,8 @@ def _shape_fits(c: Broken) -> bool:
     if any(kind.once for kind in c.kinds) and not c.single:
         return False
     if any(kind.carried for kind in c.kinds) and not _shares_tasks_out(c):
+        return False
+    if any(kind.stays for kind in c.kinds) and c.touch == "is_available":  # nothing is said of forks that stay forks
         return False
     workers_by_items = c.launcher in (*launch.PROCESSES, "start_processes")
     return not workers_by_items or c.size == (1 if c.single else 2)

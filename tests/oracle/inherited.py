@@ -21,7 +21,8 @@ class State:
     differ in any case. ``loader``: whether it means something in a loader's worker, which torch seeds and limits to one
     thread. ``provable``: nothing is inherited, and so plainly that a repair has to be safe. ``handed``: the same of a
     process that is spawned, which has it from its parent; loky reuses its workers. ``carried``: a task leaves it to
-    those after it in the same worker, so that no repair is safe where several share the tasks out.
+    those after it in the same worker, so that no repair is safe where several share the tasks out. ``stays``: a worker
+    leaves it in its own process, and the program looks at it afterwards, so that no repair is safe.
     """
 
     set: tuple[str, ...] = ()
@@ -39,11 +40,12 @@ class State:
     provable: bool = False
     handed: bool = False
     carried: bool = False
+    stays: bool = False
 
     @property
     def inherited(self) -> bool:
         """Whether a fresh process lacks it."""
-        return bool(self.words) and not self.carried
+        return bool(self.words) and not self.carried and not self.stays
 
     @property
     def portable(self) -> bool:

@@ -13,6 +13,7 @@ BY_PYTHON = {
         "Numbered().number",
         ("Numbered", "made"),
         top=("class Numbered:", "    made = 0", "", *_COUNTED),
+        once=True,
     ),
     "asked_whether_inside": State(
         ("1 in Asked()",),

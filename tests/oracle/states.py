@@ -10,6 +10,7 @@ from oracle.inherited_nothing import NOTHING, REPEATED
 from oracle.inherited_process import PROCESS
 from oracle.inherited_program import PROGRAM
 from oracle.inherited_reached import REACHED
+from oracle.inherited_stays import STAYS
 
 FAMILIES: dict[str, dict[str, State]] = {
     "program": PROGRAM,
@@ -20,5 +21,6 @@ FAMILIES: dict[str, dict[str, State]] = {
     "repeated": REPEATED,
     "nothing": NOTHING,
     "carried": CARRIED,
+    "stays": STAYS,
 }
 STATES: dict[str, State] = {name: state for family in FAMILIES.values() for name, state in family.items()}

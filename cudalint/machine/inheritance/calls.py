@@ -110,7 +110,7 @@ class Calls(Iteration):
         """A library function that no model describes."""
         site, state = given.site, given.state
         receiver = atom.receiver if isinstance(atom, Bound) else None
-        self._may_write(path, (receiver, *_atoms(given.args, given.kwargs)), state, given.kwargs)
+        self._may_write(path, (receiver, *_atoms(given.args, given.kwargs)), state, given.kwargs, site)
         self._looks_at_files(path, state)
         effect = self._effect_of(path, receiver)
         self._calls_by_name(path, state)
@@ -140,8 +140,10 @@ class Calls(Iteration):
             self._own.add((site, state.process.identity))
         return results
 
-    def _may_write(self, path: str, atoms: Iterable[Atom | None], state: State, kwargs: dict[str, Value]) -> None:
-        """A function that changes an array in place; one of which nothing is known may."""
+    def _may_write(
+        self, path: str, atoms: Iterable[Atom | None], state: State, kwargs: dict[str, Value], site: Site
+    ) -> None:
+        """A function that changes an array, or a list, in place; one of which nothing is known may."""
         in_place = "out" in kwargs or path.startswith(_IN_PLACE) or _WRITING.search(path) is not None
         known = (self.library.function, self.library.process_effect)
         if not in_place and any(said(path) is not None for said in known):
@@ -149,6 +151,9 @@ class Calls(Iteration):
         given = tuple(atom for atom in atoms if atom is not None)
         if any(isinstance(atom, Tensor) for atom in visited(given, state)):
             self._writes_array(state, given)
+        for atom in given if path.startswith(_IN_PLACE) else ():
+            if isinstance(atom, Ref) and isinstance(state.get(atom), Sequence):
+                self._stores_into(atom.address, site, state, lossy=True)
 
     def _wraps(self, given: Given, results: Results) -> None:
         """What a library makes of something that ends with its process ends with it, too."""
@@ -255,9 +260,10 @@ class Calls(Iteration):
         does = call.text("does")
         self._calls_by_name(path, state)
         self._looks_at_files(path, state)
-        self._may_write(path, (call.receiver, *_atoms(call.args, call.kwargs)), state, call.kwargs)
+        self._may_write(path, (call.receiver, *_atoms(call.args, call.kwargs)), state, call.kwargs, site)
         if does in _MAKES_POOL:
             self._is_made(site, state)
+            self._pools[state.process.identity, site] = self._pools.get((state.process.identity, site), 0) + 1
             if call.get("max_workers" if does == "executor" else "processes") == const(1):
                 self._alone.add(site)
         if does in _CONTAINER_METHODS:

@@ -36,6 +36,8 @@ class Why(Enum):
     DROPPED = "nothing but the arguments of a worker holds what a fresh process has yet to open"
     TRAVELS = "an iterator or a view of a dict may not pickle"
     STAYS = "a worker changes something of its own copy, and its parent looks at that afterwards"
+    LEAVES = "a worker sets something in its process, and what comes after it would find that where a loop ran it"
+    ONCE = "a function that remembers what it gave shows something, once in each process"
     RETURNED = "what a worker returns or raises does not come back as it is"
     UNPROVEN = "what the worker is given may not pickle"
     TAGGED = "a tensor loses the attributes that the program gave it when it travels"

@@ -80,7 +80,7 @@ class Draws(Endings):
         """Numbers are drawn that no process inherits; later tasks of it go on with them."""
 
     def _in_force(self, path: str, given: Given) -> ProcessEffect | None:
-        effect = self.library.process_effect(path) if self._watches else None
+        effect = self.library.process_effect(path) if self._fresh_begun else None
         return effect if effect is not None and is_in_force(effect, given.kwargs, given.is_open) else None
 
     def finds(self, value: Value, state: State, site: Site) -> None:
@@ -134,15 +134,17 @@ class Draws(Endings):
         if not self._is_started(state):
             # What an import begins, a parent has gone on with when it forks.
             return
-        seeded = _ALL if self.library.traits.has(path, "seeds-all") else {library}
-        state.process = replace(state.process, seeded=state.process.seeded | seeded)
+        state.process = replace(state.process, seeded=state.process.seeded | self._seeded_by(path))
+
+    def _seeded_by(self, path: str) -> frozenset[str]:
+        """The libraries whose random numbers a function begins anew."""
+        return _ALL if self.library.traits.has(path, "seeds-all") else frozenset({path.partition(".")[0]})
 
     def _is_unseeded(self, path: str, state: State) -> bool:
         """Whether a process draws what its parent would have drawn next; torch seeds the workers of its loaders."""
         launch = state.process.launch
-        root = path.partition(".")[0]
-        library = root if root in _ALL else "torch"
-        return library not in state.process.seeded and (launch is None or launch.family != "loader")
+        is_loader = launch is not None and launch.family == "loader"
+        return drawn_from(path) not in state.process.seeded and not is_loader
 
     def _is_filled(self, what: str, state: State) -> None:
         if self._is_started(state):
@@ -167,6 +169,12 @@ def _kinds(value: Value, state: State, machine: Machine) -> Iterator[str]:
                 yield path
             case Unknown(), _ if not is_counted(atom, machine.library):
                 yield "?"
+
+
+def drawn_from(path: str) -> str:
+    """The library whose random numbers a function draws."""
+    root = path.partition(".")[0]
+    return root if root in _ALL else "torch"
 
 
 def _lies_on_gpu(atoms: Iterable[Atom]) -> bool:

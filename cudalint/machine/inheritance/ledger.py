@@ -26,6 +26,8 @@ class Handed(Enum):
 class Entry:
     """Something that a process did at a place, reached by some calls, and from when to when that stands.
 
+    ``some_day``: it may be done at another time, or not at all.
+
     ``handed``: what of it a process that is spawned gets when it starts. ``felt_by``: who finds it, as models say.
     """
 
@@ -36,6 +38,7 @@ class Entry:
     ends: bool = False
     handed: Handed | None = None
     felt_by: tuple[str, ...] = ()
+    some_day: bool = False
 
     def stands(self, at: int) -> bool:
         """Whether it is in force at a moment."""
@@ -47,12 +50,19 @@ class Watch:
     """A fresh process while it is run: what it repeats of its parent, and what it reads.
 
     ``moments`` are those at which a fork would have inherited: the first ones, and that of the processes that replace
-    it. ``handed_in``: what its parent was when it handed tasks in, where the worker had begun before.
+    it. ``handed_in``: what its parent was when it handed tasks in, where the worker had begun before, and ``handed_at``
+    when that was. ``begun``: how many had begun by then, itself among them, and ``number`` the same of the one that was
+    handed tasks first, where it is handed some again. ``has_begun``: whether it began a task, ``many``: a second one.
     """
 
     launch: Beginning
     moments: tuple[int, ...]
     handed_in: State | None = None
+    handed_at: int | None = None
+    number: int = 0
+    begun: int = 0
+    has_begun: bool = False
+    many: bool = False
     booting: bool = True
     writes: bool = False
     booted: set[Hashable] = field(default_factory=set)
@@ -94,6 +104,8 @@ class Ledger(Machine):
         self._ledger: dict[tuple[str, ...], list[Entry]] = {}
         # When pools and executors were made, by process and place: also more than once, where several lead there.
         self._made: dict[tuple[tuple[str, ...], Site], list[int]] = {}
+        # How often pools and executors were made, by process and place.
+        self._pools: dict[tuple[tuple[str, ...], Site], int] = {}
         # Where executors of one worker were made.
         self._alone: set[Site] = set()
         self._watches: list[Watch] = []
@@ -135,7 +147,8 @@ class Ledger(Machine):
         if any(e.key == key and e.end is None and e.handed is handed for e in entries):
             return
         self._moment += 1
-        entries.append(Entry(key, Doubt(why, name, site), self._moment, ends=ends, handed=handed, felt_by=felt_by))
+        some_day, doubt = self._outside is not None, Doubt(why, name, site)
+        entries.append(Entry(key, doubt, self._moment, None, ends, handed, felt_by, some_day))
 
     def _boots(self, key: Hashable, state: State) -> None:
         """What the import of modules does is done again by a fresh process, in which it is the same."""

@@ -14,8 +14,8 @@ from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.calls import SEEDED
 from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.leavings import Leavings
 from cudalint.machine.inheritance.process_effects import shown
-from cudalint.machine.inheritance.settings import Settings
 from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
@@ -41,7 +41,7 @@ _DEEPEST = 8
 _OF_DATA = frozenset({"data", "grad", "requires_grad"})
 
 
-class Outliving(Settings):
+class Outliving(Leavings):
     """A machine that notes which changes of objects and variables tasks find that earlier tasks have left."""
 
     def __init__(self, setting: Setting) -> None:

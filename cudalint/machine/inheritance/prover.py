@@ -9,7 +9,7 @@ from functools import partial
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
-from cudalint.machine.inheritance.ledger import Handed, Watch
+from cudalint.machine.inheritance.ledger import Entry, Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
 from cudalint.machine.inheritance.recomputing import Recomputing, recomputed
 from cudalint.machine.inheritance.sameness import Comparison, is_counted
@@ -29,6 +29,8 @@ _OF_WEIGHTS = frozenset({"module.call", "module.tensor", "module.data"})
 _MAY_DRAW = ("~indifferent",)
 # Whose random numbers torch begins anew in each worker of a loader.
 _SEEDED_BY_LOADERS = frozenset({"numpy", "random", "torch"})
+# What a program does before it hands tasks to workers, and a loop would find.
+_SET_UP = frozenset({Why.SETS, Why.SEEDS, Why.STORES, Why.CALLS, Why.IMPORTS})
 # What tells where the data of a tensor lies.
 _TELLS_WHERE = frozenset({"is_shared", "data_ptr", "untyped_storage", "storage"})
 
@@ -52,6 +54,8 @@ class Prover(Recomputing):
         self._has_gradients_on_gpu = False
         # Whether the program gives a tensor attributes of its own, which do not travel.
         self._has_tags = False
+        # The workers of pools and executors, by whoever made these, where and how often.
+        self._numbers: dict[Hashable, int] = {}
 
     def begins_fresh(self, launch: Beginning, state: State) -> None:
         """A process that begins with a fresh import is about to start in this state of its parent."""
@@ -62,7 +66,15 @@ class Prover(Recomputing):
         self._fresh_begun += 1
         # A loop would find what the program has changed since its workers began.
         handed_in = state.clone() if launch.held else None
-        self._watches.append(Watch(launch, (*moments, *later), handed_in))
+        handed_at = self._moment if launch.held else None
+        number = self._number_of(launch, state)
+        self._watches.append(Watch(launch, (*moments, *later), handed_in, handed_at, number, self._fresh_begun))
+
+    def _number_of(self, launch: Beginning, state: State) -> int:
+        """Which worker it is; a pool's or an executor's are the same each time that it is given work."""
+        place = (state.process.identity, launch.made)
+        times = self._pools.get(place)
+        return self._fresh_begun if times is None else self._numbers.setdefault((place, times), self._fresh_begun)
 
     def has_booted(self, children: list[State]) -> None:
         """The process that began last has imported what it begins with."""
@@ -269,8 +281,16 @@ class Prover(Recomputing):
                     yield entry.doubt
                 continue
             repeated = entry.key in watch.booted and entry.doubt.why is not Why.SEEDS
-            if any(map(entry.stands, watch.moments)) and not repeated:
+            # A loop would find what was set until then.
+            if (self._stands_by_then(entry, watch) or any(map(entry.stands, watch.moments))) and not repeated:
                 yield entry.doubt
+
+    def _stands_by_then(self, entry: Entry, watch: Watch) -> bool:
+        """Whether something was in force when tasks were handed to workers that had begun before."""
+        if watch.handed_at is None or entry.some_day or entry.doubt.why not in _SET_UP:
+            return False
+        is_felt = entry.felt_by or not self.library.traits.has(entry.doubt.name, "only-how-fast")
+        return bool(is_felt) and entry.stands(watch.handed_at)
 
     def _begins_anew(self, watch: Watch, name: str) -> bool:
         """Whether torch seeds a worker of its loaders, by a number that its parent draws, where the program seeded."""

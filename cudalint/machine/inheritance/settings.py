@@ -21,6 +21,8 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Unknown, Value, constant
 
 _ENVIRON = "os.environ["
+# What is written on the console goes there.
+_CONSOLE = frozenset({"sys.stdout", "sys.stderr"})
 # Methods that make longer what the process has.
 _LONGER = (".append", ".extend", ".insert")
 
@@ -65,8 +67,9 @@ class Settings(Tasks):
         """``owner.attr = value``, where a function of a library gave the owner: what that gives is its process's."""
         for atom in owner:
             match atom:
-                case Unknown(sym=("call", _, _, _, str(path))) if not self._is_own(atom, state):
-                    self._sets(Kept(f"{path}().{attr}", (), False, False, True, site), state)
+                case Unknown(sym=("call", _, _, _, str(path)) | ("follows", str(path), *_)):
+                    if not self._is_own(atom, state):
+                        self._sets(Kept(f"{path}().{attr}", (), False, False, True, site), state)
         return super().set_attribute(owner, attr, value, state, frame, site)
 
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
@@ -105,7 +108,7 @@ class Settings(Tasks):
         else:
             self._feels(path, call.state)
         if call.text("does") in ("getattr", "hasattr") and len(call.args) > 1:
-            for atom in call.args[0] if call.state.process.left else ():
+            for atom in call.args[0]:
                 if isinstance(atom, Lib):
                     self._reads_variable(f"{atom.path}.{constant(call.args[1])}", call.state)
         return super().library_call(call)
@@ -127,7 +130,7 @@ class Settings(Tasks):
         """A variable of a library is read, which may be a setting, or what grows by its methods."""
         if self.library.process_effect(f"{name}.__get__") is not None:
             self._calls_by_name(f"{name}.__get__", state)
-        for kept in self._left(state) if state.process.left else ():
+        for kept in self._left(state):
             if kept.name == name if kept.is_variable else kept.adds and kept.name.startswith(f"{name}."):
                 self._finds_kept(kept, state)
 
@@ -137,7 +140,7 @@ class Settings(Tasks):
             case Unknown(sym=("call", _, _, _, str(path))) | Unknown(sym=("follows", str(path), *_)):
                 for watch in self._reading(state):
                     watch.asked.add(_root(path))
-                for kept in self._left(state) if state.process.left else ():
+                for kept in self._left(state):
                     if not kept.of and _root(kept.name) == _root(path):
                         self._finds_kept(kept, state)
         return super()._attribute_of(atom, name, state, frame, site)
@@ -147,11 +150,16 @@ class Settings(Tasks):
         for kept in self._left(state):
             if kept.of:
                 continue
-            if kept.felt_by:
+            if kept.name in _CONSOLE:
+                feels = self.library.traits.has(path, "on-console")
+            elif kept.felt_by:
                 feels = self.library.feels(path, kept.felt_by)
+            elif kept.is_folder or kept.name.startswith(_ENVIRON):
+                feels = self.starts_program(path)
             else:
-                feels = _root(path) == _root(kept.name) and not kept.name.startswith(_ENVIRON)
-            is_itself = kept.name == shown(path) and not self.library.traits.has(path, "gives-earlier")
+                feels = _root(path) == _root(kept.name)
+            gives = path in kept.felt_by or self.library.traits.has(path, "gives-earlier")
+            is_itself = kept.name == shown(path) and not gives
             if not is_itself and (feels or (kept.is_folder and takes_from_folder(path))):
                 self._finds_kept(kept, state)
 
@@ -162,6 +170,8 @@ class Settings(Tasks):
 
     def _left(self, state: State) -> Iterator[Kept]:
         """What earlier tasks have left, and this one has not yet set anew."""
+        if not state.process.left:
+            return
         anew = [kept for kept in state.process.set_now if not kept.adds]
         names = {kept.name for kept in anew if not kept.of}
         for kept in state.process.left:

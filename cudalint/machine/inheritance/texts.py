@@ -10,10 +10,10 @@ from typing import TypeVar
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Sequence
+from cudalint.machine.inheritance.aliasing import Aliases
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.own_paths import leads_to, said
 from cudalint.machine.inheritance.process_effects import shown, takes_from_folder
-from cudalint.machine.inheritance.staying import Staying
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -46,7 +46,7 @@ _READ_TEXTS = ("ast.", "libcst.", "parso.", "tokenize.", "json.", "re.", "csv.",
 _ROW_IN_FORMATS = ("%(lineno)", "{lineno", "${lineno")
 
 
-class Texts(Staying):
+class Texts(Aliases):
     """A machine that notes where a program looks at its own text, at its rows, or at what these were compiled to."""
 
     def __init__(self, setting: Setting) -> None:
@@ -194,7 +194,7 @@ def _is_code(atom: Atom) -> bool:
 def _asks_for_others(sym: Hashable, site: Site) -> bool:
     """Whether a question is about what a call found, and whether it ends as other files than programs do."""
     ends = [const.value for const in _parts_of(sym, Const) if isinstance(const.value, str) and const.value[:1] == "."]
-    return bool(ends) and ".py" not in ends and site in _parts_of(sym, Site)
+    return bool(ends) and ".py" not in ends and any(found == site for found in _parts_of(sym, Site))
 
 
 _Part = TypeVar("_Part")

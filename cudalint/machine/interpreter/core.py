@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import questions
+from cudalint.machine import exceptions, questions
 from cudalint.machine.caches import Made, made
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
@@ -109,9 +109,12 @@ class Core(Hooks, ABC):
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.messages = Messages(options.foretold)
+        # The failures that handlers are run for, and those of which one told another process.
+        self.handled: list[Outcome] = []
+        self.told: list[Outcome] = []
         # The threads that are running, each started by the one before it.
         self.threads: list[Running] = []
-        self.rendezvous_seen = False
+        self.meeting_seen: set[str] = set()
         # Per collective, the GPUs that ranks started one by one use there, by their start.
         self.rank_gpus: dict[Site, dict[tuple[Site, str], set[str]]] = {}
         # The exceptions that left the top level of the module that ran last as a program.
@@ -310,7 +313,7 @@ class Core(Hooks, ABC):
         self.sharers = {channel: {*senders} for channel, senders in before.sharers.items()}
         self.forwarded = {channel: [*found] for channel, found in before.forwarded.items()}
         self.messages = before.messages.for_run(self.messages.foretold)
-        self.rendezvous_seen = before.rendezvous_seen
+        self.meeting_seen = {*before.meeting_seen}
         self.rank_gpus = {s: {k: {*gpus} for k, gpus in found.items()} for s, found in before.rank_gpus.items()}
         self.saved = {**before.saved}
         self.made_files = {*before.made_files}
@@ -338,6 +341,8 @@ class Core(Hooks, ABC):
         """Something is put into a queue or a pipe at ``site``."""
         if not state.process.dead:
             self.messages.say(channel, value, state, site if self.open_loops else None)
+        if self.handled and exceptions.speaks_of_one(value, state):
+            self.told.extend(self.handled)
 
     def grows_on(self, ref: Ref) -> bool:
         """Whether a list that is made longer here is so in more rounds of a loop than are run."""

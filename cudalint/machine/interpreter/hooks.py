@@ -63,6 +63,9 @@ class Hooks:
     def stands_for(self, one: Ref, all_of: Iterable[Atom | None]) -> None:
         """One object stands for what the tasks of a launch are given, which differ."""
 
+    def is_given_again(self, value: Value, state: State) -> None:
+        """Several tasks of a launch are given the same."""
+
     def gives_back(self, children: Iterable[tuple[State, Value]], raised: Iterable[tuple[State, Raised]]) -> None:
         """Workers have ended: what they return goes to their parent, or what their tasks ``raised``."""
 

@@ -225,7 +225,7 @@ class Iteration(Core):
         # What only computes is looked at when it has come to its end: then all is known that it put somewhere.
         is_short = not endless and _is_plain(node.test) and all(map(_computes, node.body))
         held_before = {address: state.at(address) for address in lists} if is_short else {}
-        self.before_loops.append(set() if is_short else lists)
+        self.before_loops.append(set() if is_short else lists - self._drained(node.test, state, frame))
         self.open_loops += 1
         before: Held = {}
         held: Held = {}
@@ -243,6 +243,8 @@ class Iteration(Core):
                 entering.extend(yes)
                 if i > 0 or not yes:
                     finished.extend(no)
+            if not decided and not is_short:
+                self.before_loops[-1] = lists
             states = self.block(node.body, self.joined(entering), frame)
             states = self.joined([*states, *frame.continues])
             frame.continues = []
@@ -277,6 +279,22 @@ class Iteration(Core):
         for current in (*after, *left):
             current.second_round = was_second
         return self.joined([*after, *left])
+
+    def _drained(self, test: ir.Expr, state: State, frame: Frame) -> set[Hashable]:
+        """A list or queue that is known whole, and short: all rounds are run of a loop that goes on until it is empty.
+
+        What they put there or take from it is known then, as it is outside of loops.
+        """
+        asked = _asked_for_more(test)
+        results = [] if asked is None else self.eval(asked, state, frame)
+        if len(results) != 1 or results[0][0] is not state:
+            return set()
+        atom = only(results[0][1])
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        rows = _rows_in(found, state)
+        is_short = bool(rows) and all(row.items is not None and len(row.items) <= MOST_TURNS for row in rows)
+        is_known = is_short and not any(row.open for row in rows)
+        return {atom.address} if is_known and isinstance(atom, Ref) else set()
 
     def _empty(self, test: ir.Expr, state: State, frame: Frame) -> None:
         """A list is empty where a loop ends that goes on as long as there is something in it."""
@@ -947,6 +965,29 @@ def _one_more(value: Value, turn: int, few: list[Value]) -> Value:
 def _returns(body: Iterable[ir.Stmt]) -> bool:
     """Whether the body of a loop leaves its function somewhere."""
     return any(isinstance(s, ir.Return) or _returns(inner_statements(s)) for s in body)
+
+
+def _asked_for_more(test: ir.Expr) -> ir.Expr | None:
+    """What is not empty where a test holds: ``row``, ``len(row)``, ``len(row) > 0``, ``not row.empty()``."""
+    match test:
+        case ir.Name() | ir.Attr(value=ir.Name()):
+            return test
+        case ir.Call(func=ir.Name(id="len"), args=args) if len(args) == 1:
+            return _asked_for_more(args[0].value)
+        case ir.Compare(left=ir.Call() as left, op=">", right=ir.Const(value=0)):
+            return _asked_for_more(left)
+        case ir.Not(value=ir.Call(func=ir.Attr(value=value, attr="empty"), args=())):
+            return _asked_for_more(value)
+    return None
+
+
+def _rows_in(found: object, state: State) -> list[Sequence]:
+    """A list, or those by which an object of a library keeps what was put into it."""
+    if isinstance(found, Sequence):
+        return [found]
+    fields = found.fields.values() if isinstance(found, LibraryObject) else ()
+    held = (state.get(atom) for value in fields if isinstance(atom := only(value), Ref))
+    return [row for row in held if isinstance(row, Sequence)]
 
 
 def _lists_of(frame: Frame, state: State) -> set[Hashable]:

@@ -166,6 +166,8 @@ class Unwinding(Core):
         if handler.name is not None:
             self.bind(handler.name, self._caught(raised, handler, state, frame), state, frame)
         frame.handling.append(raised)
+        failed = [raised.outcome] if raised.outcome is not None and not raised.harmless else []
+        self.handled.extend(failed)
         before, left = len(frame.raises), _exits(frame)
         outside, returned = state.stack, len(frame.returns)
         if raised.missing is not None:
@@ -178,6 +180,7 @@ class Unwinding(Core):
         for leaving in (*after, *(s for s, _ in frame.returns[returned:]), *frame.breaks, *frame.continues):
             leaving.stack = outside
         frame.handling.pop()
+        del self.handled[len(self.handled) - len(failed) :]
         if handler.name is not None:
             for current in after:
                 # Python deletes it at the end of the handler.
@@ -344,8 +347,8 @@ class Unwinding(Core):
 
     def _told_of(self, raised: Raised, state: State, site: Site) -> list[Value]:
         """What ``__exit__`` is told of an exception: its class, the exception itself and where it comes from."""
-        path = f"builtins.{raised.names[0]}" if raised.names else ""
-        value = raised.value or exceptions.made(path, None, site, state)
+        named = f"builtins.{raised.names[0]}" if raised.names else ""
+        value = raised.value or exceptions.made(named, None, site, state)
         atom = only(value) if value else None
         match state.get(atom) if isinstance(atom, Ref) else None:
             case LibraryObject(type=path):
@@ -422,7 +425,8 @@ class Unwinding(Core):
     def _swallow(self, raised: Raised) -> None:
         self._outlives(raised)
         if raised.outcome is not None and not raised.harmless:
-            self.emit(replace(raised.outcome, caught=True))
+            told = bool(raised.outcome.launch) and any(raised.outcome is known for known in self.told)
+            self.emit(replace(raised.outcome, caught=True, told=told))
 
     def _may_swallow(self, manager: Object | None, state: State) -> bool:
         """Whether a manager that the program defines may suppress exceptions."""

@@ -57,6 +57,8 @@ def vary(
     """
     distinct = list(dict.fromkeys(values))
     if len(distinct) <= 1:
+        if len(values) > 1:
+            machine.is_given_again(distinct[0], state)
         return distinct[0] if distinct else ()
     atoms = [only(v) for v in distinct]
     if all(isinstance(a, Rank) or (isinstance(a, Const) and isinstance(a.value, int)) for a in atoms):

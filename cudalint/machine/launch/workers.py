@@ -34,13 +34,16 @@ from cudalint.machine.values import NONE, Rank, Ref, Task, Tensor, Unknown, Valu
 _ENDS = frozenset({"crash", "hang", "child-death"})
 # So many processes are followed, each of which the one before it started.
 _GENERATIONS = 4
+# So many that begin at the same call: a worker that starts workers like itself does so without an end.
+_OWN_GENERATIONS = 1
 # Workers of these give back what their tasks return, as it lies in the memory of their GPU.
 _GIVES_BACK = frozenset({"loader", "pool", "executor"})
 
 
 def start(machine: Machine, state: State, frame: Frame, start: Start, way: Way, parent: State | None = None) -> Ended:
     """Run one worker under one start method. ``parent`` is the state it forks from, if not the present one."""
-    if len((parent or state).process.identity) > _GENERATIONS:
+    is_deep = len((parent or state).process.identity) > _GENERATIONS
+    if is_deep or machine.running.count(start.anchor) > _OWN_GENERATIONS:
         machine.record.cut = machine.record.cut or "processes nested too deeply"
         return Ended(None, [], began=False)
     identity = child_identity(parent or state, start)

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
-from cudalint.machine.values import NONE, Const, Lib, Value, const, constant, only
+from cudalint.machine.values import NONE, Bound, Const, Lib, Partial, Ref, Value, const, constant, only
 
 # What a parser keeps of each of its options, and that it has one of which argparse could not be told.
 DECLARED, UNDECLARED = "<declared> ", "<undeclared>"
@@ -34,9 +34,13 @@ def declaration(names: Iterable[str], given: Mapping[str, Value]) -> Value | Non
     collects = action in ("append", "count") and given.get("default", NONE) not in (NONE, const(0))
     if collects or (action not in _ACTIONS and only(given["action"]) != Lib(_OPTIONAL)):
         return None
+    is_made = is_converter(given.get("type", NONE))
+    if is_made and "nargs" in given:
+        return None
     for name, value in given.items():
         atom = only(value)
-        if name in _SAYS_NOTHING:
+        if name in _SAYS_NOTHING or (name == "type" and is_made):
+            # What the program makes of a word is made of it afterwards.
             continue
         if isinstance(atom, Lib) and (atom.path in _TYPES if name == "type" else atom.path == _OPTIONAL):
             found.append((name, atom.path))
@@ -45,6 +49,16 @@ def declaration(names: Iterable[str], given: Mapping[str, Value]) -> Value | Non
         elif value != NONE:
             return None
     return (Const((tuple(names), tuple(found))),)
+
+
+def is_converter(kind: Value) -> bool:
+    """Whether an option's type is a function that is called with the word: of the program, or of a library."""
+    match only(kind):
+        case Ref() | Partial() | Bound(function=Ref()):
+            return True
+        case Lib(path=path):
+            return path not in _TYPES
+    return False
 
 
 # What a parser makes of words that its options do not allow.

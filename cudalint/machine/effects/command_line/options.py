@@ -19,7 +19,6 @@ from cudalint.machine.values import (
     NONE,
     TRUE,
     Atom,
-    Bound,
     Const,
     Lib,
     Partial,
@@ -166,7 +165,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
         if command_:
             made[_of_command(command_, name)] = value
         kind = call.kwargs.get("type", NONE)
-        if _is_of_program(only(kind)):
+        if declared.is_converter(kind):
             made[f"{_TYPE}{name}"] = kind
         if isinstance(only(call.kwargs.get("action", NONE)), Ref):
             made[f"{_ACTION}{name}"] = _action(call, name, names)
@@ -189,14 +188,6 @@ def _action(call: Call, name: str, names: list[str]) -> Value:
     told = {k: v for k, v in call.kwargs.items() if k != "action"}
     told.update(option_strings=(spelled,), dest=const(name))
     return (Partial(call.kwargs["action"], (), tuple(told.items())),)
-
-
-def _is_of_program(kind: Atom | None) -> bool:
-    """Whether what makes an option of a word is code of the program."""
-    match kind:
-        case Ref() | Partial() | Bound(function=Ref()):
-            return True
-    return False
 
 
 def _as_spelled(call: Call, names: list[str]) -> str:
@@ -305,7 +296,7 @@ def _are_refused(fields: dict[str, Value], words: list[str] | None) -> bool:
 
 def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None) -> dict[str, Value] | None:
     """The options that are given by words which are all written down, as argparse reads them; None of others."""
-    if not words or _NAMES in fields or any(name.startswith(_TYPE) for name in fields):
+    if not words or _NAMES in fields:
         return None
     given = declared.parsed(fields, words)
     return (
@@ -351,7 +342,7 @@ def _acted(
 def _converted(
     machine: Machine, call: Call, fields: dict[str, Value], kinds: dict[str, Value]
 ) -> list[tuple[State, dict[str, Value]]]:
-    """What the program's own types make of defaults: a parser gives them those that are texts, and no others."""
+    """What types make of words, and of defaults that are texts: a parser calls them with no others."""
     paths = [(call.state, fields)]
     for name, kind in kinds.items():
         if not isinstance(constant(fields.get(name, ())), str):
@@ -425,11 +416,22 @@ def _given_among(machine: Machine, call: Call, fields: dict[str, Value]) -> dict
             continue
         kind, *names = str(constant(spelled)).split()
         value = _value_among(kind, names, list(words.items), call)
+        if value is not None:
+            value = _as_flag(fields.get(f"--{name.removeprefix(_SPELLED)}", ())) or value
         if words.element and value is None:
             value = unknown("option", call.site, name)
         if value is not None:
             found[name.removeprefix(_SPELLED)] = value
     return found
+
+
+def _as_flag(option: Value) -> Value:
+    """What an option is that takes no word, where it is given."""
+    for atom in option:
+        match atom:
+            case Unknown(sym=("option", _, str(), "flag" | "off" as kind)):
+                return const(kind == "flag")
+    return ()
 
 
 def _is_argv(value: Value) -> bool:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cudalint.machine import paths
+from cudalint.machine.effects.stdlib.environment import OF_OTHER_LAUNCHERS
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import ARGV, Dict, Sequence
 from cudalint.machine.interpreter import Machine
@@ -37,7 +38,9 @@ def run(machine: Machine, call: Call) -> None:
     found = _program(machine, call)
     if found is None or told is None or state.process.program is not None:
         return
-    process = _told(Process(environment=state.process.environment, removed=state.process.removed), told)
+    others = OF_OTHER_LAUNCHERS - {name for name, _ in state.process.environment} if found.is_rank else frozenset()
+    bare = Process(environment=state.process.environment, removed=state.process.removed | others)
+    process = _told(bare, told)
     module = machine.program.module(found.home)
     if module is None or not (found.words or process.environment or found.is_rank):
         return

@@ -413,13 +413,15 @@ def is_set(process: Process, variable: str) -> bool:
 
 
 def keeps_to_cpu(process: Process) -> bool:
-    """Whether the environment keeps JAX off the GPU, which it looks at before it starts one."""
-    return process.environ("JAX_PLATFORMS") == const("cpu") and not process.is_initialised("jax")
+    """Whether the environment keeps JAX off the GPU, which it looks at when it is imported."""
+    is_told = process.environ("JAX_PLATFORMS") == const("cpu") and "JAX_PLATFORMS" not in process.unread
+    return is_told and not process.is_initialised("jax")
 
 
 def computes_on_cpu(process: Process, framework: str) -> bool:
     """Whether a framework computes on the CPU where nothing names a device, although it may start the GPU as well."""
-    return framework in process.on_cpu or (framework == "jax" and process.environ("JAX_PLATFORM_NAME") == const("cpu"))
+    is_told = process.environ("JAX_PLATFORM_NAME") == const("cpu") and "JAX_PLATFORM_NAME" not in process.unread
+    return framework in process.on_cpu or (framework == "jax" and is_told)
 
 
 def begin_on_cpu(machine: Machine, state: State, frame: Frame, site: Site, framework: str, what: str) -> None:

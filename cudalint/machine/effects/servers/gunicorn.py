@@ -12,7 +12,7 @@ from cudalint.machine.effects.servers.requests import handlers_of, request_argum
 from cudalint.machine.effects.servers.top_level import binding_of
 from cudalint.machine.effects.servers.web import begins, started
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.launch.arguments import task
@@ -29,9 +29,13 @@ from cudalint.machine.values import (
     Value,
     const,
     constant,
+    only,
     strings,
     unknown,
 )
+
+# What says of a module that a command line names it as a configuration.
+CONFIGURES = "gunicorn --config"
 
 _MASTER_HOOKS = ("on_starting", "when_ready", "pre_fork")
 
@@ -140,15 +144,23 @@ def is_configuration(names: dict[str, Value]) -> bool:
 
 
 def from_outside(machine: Machine, state: State, frame: Frame, names: dict[str, Value]) -> None:
-    """A configuration file: of the application that it names, or of any that the command line may name."""
+    """A configuration file: of the application that it or a command line names, else of any that one may name."""
     place = binding_of(machine, frame.module, ("preload_app", *_MASTER_HOOKS, "wsgi_app"))
     if place is None:
         return
     target = next(iter(strings(names.get("wsgi_app", NONE))), "")
-    for home, name, is_factory in _named(machine, frame, target) if target else _any(machine, frame):
+    told = [_told(name) for name, server in sorted(machine.program.preloads(frame.module)) if server == CONFIGURES]
+    named = [*_named(machine, frame, target)] if target else told
+    for home, name, is_factory in named or ([] if target else _any(machine, frame)):
         making: Value = (Partial((Lib("cudalint.server.import"),), (const(home), const(name), const(is_factory)), ()),)
-        serving = Serving("gunicorn", place, frame, certain=bool(target))
+        serving = Serving("gunicorn", place, frame, certain=bool(named))
         _serve_gunicorn(machine, state.clone(), serving, names, making)
+
+
+def _told(target: str) -> tuple[str, str, bool]:
+    """The module of an application, its name, and whether that is a function which makes it."""
+    home, _, name = target.rpartition(":")
+    return home, name.removesuffix("()"), name.endswith("()")
 
 
 def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str) -> None:
@@ -208,8 +220,14 @@ def import_application(machine: Machine, call: Call) -> Results:
     results: Results = []
     for state, module in machine.load(str(home), call.state, call.frame, call.site):
         for after, app in machine.attribute(module, str(name), state, call.frame, call.site):
-            if is_factory is True:
+            if is_factory is True or _takes_no_request(after, app):
                 results.extend(machine.call_value(app, [], {}, after, call.frame, call.site))
             else:
                 results.append((after, app))
     return results
+
+
+def _takes_no_request(state: State, app: Value) -> bool:
+    """Whether a function takes nothing, so that uvicorn's workers call it for the application."""
+    found = state.get(atom) if isinstance(atom := only(app), Ref) else None
+    return isinstance(found, Closure) and not found.function.params

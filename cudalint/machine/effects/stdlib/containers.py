@@ -10,6 +10,7 @@ from typing import Any
 
 from cudalint.machine import mappings, operators, questions, sets
 from cudalint.machine.effects.stdlib import mixins
+from cudalint.machine.effects.stdlib.ranks import ranks
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, ZERO, Dict, Generator, Instance, Sequence
 from cudalint.machine.interpreter import Machine
@@ -147,7 +148,7 @@ def by_keys(
         ]
     if key == NONE:
         return _by_class(machine, call, items, state)
-    return [(after, _ordered(items, [sets.plain(k, after) for k in keys], call)) for after, keys in paths]
+    return [(after, _ordered(items, ranks(machine, call, keys, after), call)) for after, keys in paths]
 
 
 def _by_class(
@@ -160,7 +161,7 @@ def _by_class(
         while at:
             compared = machine.compare_by_class("<", item, row[at - 1], state, call.frame, call.site)
             if compared is None:
-                return [(state, _ordered(items, [sets.plain(each, state) for each in items], call))]
+                return [(state, _ordered(items, ranks(machine, call, items, state), call))]
             verdict = machine.truth(compared[0][1], compared[0][0])[0] if len(compared) == 1 else None
             if verdict is None:
                 return [(after, None) for after, _ in compared]
@@ -173,9 +174,9 @@ def _by_class(
     return [(state, None if is_turned is not False else tuple(row))]
 
 
-def _ordered(items: list[Value], keys: list[Any], call: Call) -> tuple[Value, ...] | None:
+def _ordered(items: list[Value], keys: list[Any] | None, call: Call) -> tuple[Value, ...] | None:
     is_reversed = constant(call.kwargs["reverse"]) if "reverse" in call.kwargs else False
-    if ... in keys or not isinstance(is_reversed, bool):
+    if keys is None or not isinstance(is_reversed, bool):
         return None
     try:
         places = sorted(range(len(items)), key=keys.__getitem__, reverse=is_reversed)

@@ -9,7 +9,7 @@ from cudalint.machine import operators, paths
 from cudalint.machine.effects.gpu.cuda import HIDING, VISIBLE
 from cudalint.machine.effects.stdlib import containers, settings
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Dict
+from cudalint.machine.heap import Dict, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
@@ -18,11 +18,27 @@ from cudalint.machine.questions import IN_ENVIRONMENT, NO_GPU, OFTEN_SET, read
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Const, Rank, Ref, Unknown, Value, const, only, strings, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    Lib,
+    Rank,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    only,
+    strings,
+    unknown,
+)
 from cudalint.text import settings as texts
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
+# What launchers other than torchrun tell a rank.
+OF_OTHER_LAUNCHERS = frozenset(_RANKS) - {"LOCAL_RANK", "RANK"}
 _BY_ARGUMENT = frozenset({"mp.spawn", "mp.start_processes"})
 # What a program reads, or takes as an option, that reckons with several machines: there the two numbers differ.
 _OF_MACHINES = frozenset(
@@ -35,6 +51,9 @@ _TAKING_ALL = ("tensorflow", "jax")
 _MOST_FOLDERS = 6
 _NOT_SET = Raised(None, ("KeyError", "LookupError"))
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
+# What a library reads while it is imported, and never again (jax 0.11: ``config.py`` makes its flags then).
+_READ_AT_IMPORT = {"JAX_PLATFORMS": "jax", "JAX_PLATFORM_NAME": "jax"}
+_OF_MEETING = frozenset({*RENDEZVOUS, "RANK", "WORLD_SIZE"})
 
 
 def environ_get(machine: Machine, call: Call) -> Results:
@@ -48,8 +67,8 @@ def environ_get(machine: Machine, call: Call) -> Results:
     process = call.state.process
     if _RANKS.get(name) == "local" and not process.local_rank_at_hand:
         call.state.process = process = replace(process, local_rank_at_hand=True)
-    if name in RENDEZVOUS:
-        machine.rendezvous_seen = True
+    if name in _OF_MEETING:
+        machine.meeting_seen.add(name)
     known = process.environ(name)
     if known is not None:
         return [(call.state, known)]
@@ -148,8 +167,8 @@ def environ_contains(machine: Machine, call: Call) -> Results:
     names = strings(call.args[0]) if call.args else []
     if len(names) != 1:
         return [(call.state, unknown("environ", call.site))]
-    if names[0] in RENDEZVOUS:
-        machine.rendezvous_seen = True
+    if names[0] in _OF_MEETING:
+        machine.meeting_seen.add(names[0])
     if call.state.process.environ(names[0]) is not None:
         return [(call.state, const(True))]
     if _lacks(machine, call.state.process, names[0]):
@@ -186,7 +205,7 @@ def environ_update(machine: Machine, call: Call) -> Results:
             continue
         if not given.exact:
             # Where ranks meet may be among it.
-            machine.rendezvous_seen = True
+            machine.meeting_seen |= _OF_MEETING
         for name, one in given.items.items():
             if isinstance(name, str):
                 set_variable(machine, state, call.frame, call.site, name, one)
@@ -197,8 +216,8 @@ def environ_update(machine: Machine, call: Call) -> Results:
 def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name: str, value: Value) -> None:
     """One variable of the environment is set."""
     process = state.process
-    if name in RENDEZVOUS:
-        machine.rendezvous_seen = True
+    if name in _OF_MEETING:
+        machine.meeting_seen.add(name)
     before = process.environ(name)
     if name == VISIBLE and process.hidden_late is not None:
         state.process = process = replace(process, hidden_late=None)
@@ -207,15 +226,31 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
     elif name == VISIBLE and process.driver is not None and not process.dead and _changes(state, before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
+    reader = _READ_AT_IMPORT.get(name)
+    if reader is not None and _has_imported(machine, state, frame, reader):
+        state.process = replace(state.process, unread=state.process.unread | {name})
     if name == VISIBLE:
         where = machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES")
         state.process = replace(state.process, narrowed=where)
+
+
+def _has_imported(machine: Machine, state: State, frame: Frame, package: str) -> bool:
+    """Whether a library has a name by now where a variable is set, or at the top of the program."""
+    scopes = [state.get(ref) for ref in (frame.scope, Ref(("module", frame.module)), Ref(("module", machine.main)))]
+    named = (value for scope in scopes if isinstance(scope, Scope) for value in scope.variables.values())
+    return any(isinstance(atom, Lib) and atom.path.partition(".")[0] == package for v in named for atom in v)
 
 
 def _taken_back(machine: Machine, state: State) -> None:
     """The variable is as it was before this process set it: where nothing used a GPU meanwhile, it was for others."""
     if not state.process.initialised:
         workers.forget_late_variable(machine, state)
+
+
+def _is_set_again(process: Process, site: Site) -> bool:
+    """Whether the variable was set by the same line before: a process of its own that serves one after another."""
+    launch, narrowed = process.launch, process.narrowed
+    return launch is not None and launch.family == "process" and narrowed is not None and narrowed.step.site == site
 
 
 def _changes(state: State, before: Value | None, value: Value) -> bool:
@@ -264,7 +299,8 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
         return
     driver = process.driver
     launch = process.launch
-    per_task = launch is not None and launch.reused and launch.stage == "body" and state.second_round
+    serves = launch is not None and launch.stage == "body" and (launch.reused or _is_set_again(process, site))
+    per_task = serves and state.second_round
     if per_task and any(o.anchor == site for o in machine.record.outcomes):
         return
     if value in HIDING and not per_task:
@@ -280,7 +316,8 @@ def _too_late(machine: Machine, state: State, site: Site, value: Value) -> None:
         effect=machine.chain(state, site, "sets CUDA_VISIBLE_DEVICES, which nobody reads any more"),
         launch=launch,
     )
-    if per_task and launch is not None and launch.each:
+    is_dealt_out = launch is not None and not launch.reused and launch.many and machine.open_loops > 0
+    if per_task and launch is not None and (launch.each or is_dealt_out):
         found = replace(found, certain=False, doubt=found.doubt or Doubt.TASKS)
     machine.emit(found)
     state.process = replace(state.process, late_visible=(*state.process.late_visible, site))

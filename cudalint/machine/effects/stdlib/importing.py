@@ -213,6 +213,18 @@ def enter(machine: Machine, call: Call) -> Results:
     return plain.unmodelled(machine, call)
 
 
+# What is imported already where a kernel runs a notebook, and in no program that is started.
+_OF_KERNELS = frozenset({"IPython", "ipykernel", "ipykernel.kernelapp", "ipykernel.zmqshell"})
+
+
+def is_imported(machine: Machine, call: Call) -> Results:
+    """``"ipykernel" in sys.modules``: a program that is started is no notebook, unless it is one."""
+    name = constant(call.args[0]) if call.args else ...
+    if name in _OF_KERNELS and machine.program.module(str(name).partition(".")[0]) is None:
+        return [(call.state, const(machine.program.is_notebook(machine.main)))]
+    return plain.unmodelled(machine, call)
+
+
 def _note(key: Hashable, value: Value, state: State) -> None:
     known = state.get(BY_PATH)
     state.store(BY_PATH, Dict({**(known.items if isinstance(known, Dict) else {}), key: value}))

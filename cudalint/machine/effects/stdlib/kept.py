@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib.ranks import ranks
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import REPLACED, Dict, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -37,14 +38,28 @@ def enter(machine: Machine, call: Call) -> Results:
         named = call.state.get(atom) if isinstance(atom := only(call.get("kwargs") or ()), Ref) else None
         options = [(k, v) for k, v in named.items.items() if isinstance(k, str)] if isinstance(named, Dict) else []
         made: Value = (Partial(action, tuple(args), tuple(options)),)
-        name = f"{_EVENT} {call.site.module} {call.site.ordinal}"
-        call.state.store(ref, replace(found, fields={**found.fields, name: made}))
+        after: Value = call.get("delay") or ()
+        row = Sequence("tuple", (after, call.get("priority") or (), made))
+        event: Value = (call.state.new(("event", call.site), row),)
+        number = 0 if machine.grows_on(ref) else sum(name.startswith(_EVENT) for name in found.fields)
+        name = f"{_EVENT} {number} {call.site.module} {call.site.ordinal}"
+        call.state.store(ref, replace(found, fields={**found.fields, name: event}))
     return [(call.state, unknown("event", call.site))]
 
 
 def run(machine: Machine, call: Call) -> Results:
     """``scheduler.run()``: all that was entered, and what that enters."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    waiting = _waiting(found) if isinstance(found, LibraryObject) else {}
+    if len(waiting) > 1 and _order(machine, call, waiting, call.state) is not None:
+        # A plan says what comes before what; a single event may as well be run again by others.
+        return _all_rounds(machine, call)
     return machine.at_any_time(call.state, lambda: _all_rounds(machine, call))
+
+
+def _waiting(scheduler: LibraryObject) -> dict[str, Value]:
+    return {name: given for name, given in scheduler.fields.items() if name.startswith(_EVENT)}
 
 
 def _all_rounds(machine: Machine, call: Call) -> Results:
@@ -59,14 +74,37 @@ def _round(machine: Machine, call: Call, state: State) -> list[State]:
     found = state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, LibraryObject):
         return [state]
-    waiting = {name: given for name, given in found.fields.items() if name.startswith(_EVENT)}
+    waiting = _waiting(found)
     state.store(ref, replace(found, fields={k: v for k, v in found.fields.items() if k not in waiting}))
     states = [state]
-    for name, given in waiting.items():
+    for name, given in _by_time(machine, call, waiting, state):
         _, module, ordinal = name.rsplit(" ", 2)
         site = Site(module, int(ordinal))
         states = [s for each in states for s, _ in machine.call_value(given, [], {}, each, call.frame, site)]
     return states
+
+
+def _by_time(machine: Machine, call: Call, waiting: dict[str, Value], state: State) -> list[tuple[str, Value]]:
+    """What waits and where it was entered: the first times first, where these are known, else as it was entered."""
+    named = [(name, _parts(machine, event, state)[2]) for name, event in waiting.items()]
+    order = _order(machine, call, waiting, state)
+    return named if order is None else [named[number] for number in order]
+
+
+def _order(machine: Machine, call: Call, waiting: dict[str, Value], state: State) -> list[int] | None:
+    """In which order what waits is run; None where the times are not known."""
+    events = [_parts(machine, event, state) for event in waiting.values()]
+    times = ranks(machine, call, [time for time, _, _ in events], state)
+    urgent = ranks(machine, call, [priority for _, priority, _ in events], state)
+    if times is None or urgent is None:
+        return None
+    return sorted(range(len(events)), key=lambda number: (times[number], urgent[number]))
+
+
+def _parts(machine: Machine, event: Value, state: State) -> tuple[Value, Value, Value]:
+    """When something is run, how urgent that is, and what it is."""
+    time, priority, action = machine.exact_items(event, state) or [(), (), ()]
+    return time, priority, action
 
 
 def watch(machine: Machine, call: Call) -> Results:

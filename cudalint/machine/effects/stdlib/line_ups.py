@@ -7,15 +7,15 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from cudalint.machine import operators, sets
+from cudalint.machine import operators
 from cudalint.machine.effects.concurrency import threads
 from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.stdlib.ranks import ranks
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.messages import Channel
-from cudalint.machine.state import State
 from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Value, const, constant, integer, only, union, unknown
 
 _HELD = "<held>"
@@ -91,7 +91,7 @@ def get(machine: Machine, call: Call) -> Results:
     held = () if obj is None else obj.fields.get(_HELD, ())
     row = _row_of(machine, call)
     if obj is not None and row is not None and row[1].items:
-        taken = _next_of(obj, row[1], call.state)
+        taken = _next_of(machine, call, obj, row[1])
         call.state.store(row[0], Sequence("list", None) if taken is None else replace(row[1], items=taken[1]))
         return [(call.state, held if taken is None else taken[0])]
     if not held and _waits(call):
@@ -118,14 +118,14 @@ def channel(queue: LibraryObject) -> Channel:
     return (queue.site, _HELD)
 
 
-def _next_of(obj: LibraryObject, row: Sequence, state: State) -> tuple[Value, tuple[Value, ...]] | None:
+def _next_of(machine: Machine, call: Call, obj: LibraryObject, row: Sequence) -> tuple[Value, tuple[Value, ...]] | None:
     """What comes out of a queue next, and what stays; None where that is not known."""
     items = list(row.items or ())
     kind = constant(obj.fields.get(_NEXT, ()))
     if kind != "least":
         at = len(items) - 1 if kind == "last" else 0
         return items[at], tuple(items[:at] + items[at + 1 :])
-    ranked = _ranked(items, state)
+    ranked = _ranked(machine, call, items)
     if ranked is None:
         return None
     try:
@@ -200,10 +200,10 @@ class _Ranked:
         return bool(self.rank < other.rank)
 
 
-def _ranked(items: list[Value], state: State) -> list[_Ranked] | None:
+def _ranked(machine: Machine, call: Call, items: list[Value]) -> list[_Ranked] | None:
     """Values with what puts them in order; None where that is not known of all of them."""
-    ranks = [sets.plain(item, state) for item in items]
-    return None if ... in ranks else [_Ranked(rank, item) for rank, item in zip(ranks, items, strict=True)]
+    known = ranks(machine, call, items, call.state)
+    return None if known is None else [_Ranked(rank, item) for rank, item in zip(known, items, strict=True)]
 
 
 # What these do to a list of which all is known, with what they are given besides.
@@ -220,19 +220,20 @@ def heap(machine: Machine, call: Call) -> Results:
     found = state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(atom, Ref) or not isinstance(found, Sequence):
         return [(state, NONE if name in ("heapify", "heappush") else unknown("heap", call.site))]
-    given = _ranked(call.args[1:], state)
     is_whole = found.items is not None and not found.open and not machine.grows_on(atom)
-    held = _ranked(list(found.items or ()), state) if is_whole and given is not None else None
-    if held is not None and given is not None:
+    held = list(found.items or ())
+    ranked = _ranked(machine, call, [*held, *call.args[1:]]) if is_whole else None
+    if ranked is not None:
+        row = ranked[: len(held)]
         try:
-            result = _ON_HEAPS[name](held, *given)
+            result = _ON_HEAPS[name](row, *ranked[len(held) :])
         except IndexError:
             if call.frame.tries:
                 return machine.fail(state, call.frame, Raised(None, ("IndexError", "LookupError")))
         except TypeError:
             pass
         else:
-            state.store(atom, replace(found, items=tuple(one.value for one in held)))
+            state.store(atom, replace(found, items=tuple(one.value for one in row)))
             return [(state, NONE if result is None else result.value)]
     element = union(machine.elements((atom,), state))
     for value in call.args[1:]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from cudalint.machine import counting, gpu_memory, mappings, questions
@@ -50,7 +50,7 @@ from cudalint.machine.values import (
 # As many workers as a loader has that takes all processors.
 SEVERAL = 2
 # What datasets of a library are made of.
-_HELD = frozenset({"<tensors>", "<transform>", "<wrapped>"})
+_HELD = frozenset({"<tensors>", "<transform>", "<wrapped>", "<stacked>"})
 # What a datapipe has whose later stages run in the main process.
 FETCHED = "<fetched>"
 _KEPT = (
@@ -631,7 +631,31 @@ def _fetch_held(
     if "<wrapped>" in fields:
         chosen = _chosen(machine, fields, state, frame, site)
         return [] if chosen is None else fetch(machine, fields["<wrapped>"], chosen, frame, site, methods, depth + 1)
+    if "<stacked>" in fields:
+        return _from_each(machine, fields["<stacked>"], state, frame, site, methods, depth)
     return [(state, unknown("sample", site, state.process.identity))]
+
+
+def _from_each(
+    machine: Machine, stacked: Value, state: State, frame: Frame, site: Site, methods: tuple[str, ...], depth: int
+) -> Results:
+    """An item of each of several datasets, as they were given: in a tuple, or by name."""
+    found = state.get(atom) if isinstance(atom := only(stacked), Ref) else None
+    parts: dict[Hashable, Value] = {}
+    if isinstance(found, Dict):
+        parts = found.items
+    elif isinstance(found, Sequence):
+        parts = dict(enumerate(found.items or ()))
+    paths: list[tuple[State, dict[Hashable, Value]]] = [(state, {})]
+    for name, part in parts.items():
+        paths = [
+            (after, {**sample, name: item})
+            for current, sample in paths
+            for after, item in fetch(machine, part, current, frame, site, methods, depth + 1)
+        ]
+    if isinstance(found, Dict):
+        return [(after, (after.new(("sample", site), Dict(sample)),)) for after, sample in paths]
+    return [(s, (s.new(("sample", site), Sequence("tuple", tuple(sample.values()))),)) for s, sample in paths]
 
 
 def dataset_item(machine: Machine, call: Call) -> Results:
@@ -705,6 +729,17 @@ def tensor_dataset(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.TensorDataset", {"<tensors>": listed}, call.site)
     return [(state, (state.new(("dataset", call.site), made),))]
+
+
+def stacked_dataset(machine: Machine, call: Call) -> Results:
+    """``StackDataset(x, y)``, ``StackDataset(image=x, label=y)``: an item of each."""
+    state = call.state
+    parts = Dict(dict(call.kwargs.items())) if call.kwargs else Sequence("tuple", tuple(call.args))
+    held: Value = (state.new(("stacked", call.site), parts),)
+    fields = {"<stacked>": held, "<given>": held}
+    if initialised(call, {**fields, "datasets": held}):
+        return [(state, NONE)]
+    return [(state, (state.new(("dataset", call.site), LibraryObject(call.text("type"), fields, call.site)),))]
 
 
 def wrapped_dataset(machine: Machine, call: Call) -> Results:

@@ -49,6 +49,8 @@ def init(machine: Machine, call: Call) -> Results:
     name = "?" if backend is not None and backend != NONE and not names else names[0].lower() if names else "default"
     if _rendezvous_missing(machine, call, state):
         _emit(machine, call, state, Kind.RENDEZVOUS_NOT_SET, call.site, "crash")
+    elif not call.text("library") and _is_not_told(machine, call, state):
+        _emit(machine, call, state, Kind.RANK_NOT_SAID, call.site, "crash")
     given = call.get("device_id")
     devices = [] if given is None else operators.device_of(given)
     made = machine.chain(state, call.site, "joins the process group")
@@ -102,22 +104,44 @@ def _uses_nccl(group: Group) -> bool:
 
 
 def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
-    process = state.process
-    launch = process.launch
-    if launch is None or launch.family != "spawn":
+    if not _asks_environment(machine, call, state):
         return False
-    if not _meets_by_environment(call):
+    if not machine.meeting_seen.isdisjoint(RENDEZVOUS) or any(_is_set(state, name) for name in RENDEZVOUS):
+        return False
+    # Who starts the process of a caller that is not seen may have set them for it.
+    return not (machine.options.assumed and all(map(machine.program.is_named, RENDEZVOUS)))
+
+
+# What tells a rank its number and how many there are: by an argument, or by a variable.
+_TOLD = (("rank", "RANK"), ("world_size", "WORLD_SIZE"))
+
+
+def _is_not_told(machine: Machine, call: Call, state: State) -> bool:
+    """Whether a started rank is told by nobody which one it is, or of how many: ``mp.spawn`` says so by no variable."""
+    if machine.options.assumed or not _asks_environment(machine, call, state):
+        return False
+    return any(
+        call.get(argument) in (None, NONE, const(-1))
+        and variable not in machine.meeting_seen
+        and not _is_set(state, variable)
+        for argument, variable in _TOLD
+    )
+
+
+def _is_set(state: State, variable: str) -> bool:
+    return state.process.environ(variable) is not None
+
+
+def _asks_environment(machine: Machine, call: Call, state: State) -> bool:
+    """Whether a rank of ``mp.spawn`` asks its environment what other ranks it meets, which only the program may set."""
+    launch = state.process.launch
+    if launch is None or launch.family != "spawn" or not _meets_by_environment(call):
         return False
     if call.get("init_method") == NONE and machine.options.assumed:
         # Who calls with an address cannot be seen; this is what becomes of the default.
         return False
-    if machine.record.cut is not None or machine.abandoned:
-        # What was left out may set them.
-        return False
-    if machine.rendezvous_seen or any(process.environ(name) is not None for name in RENDEZVOUS):
-        return False
-    # Who starts the process of a caller that is not seen may have set them for it.
-    return not (machine.options.assumed and all(map(machine.program.is_named, RENDEZVOUS)))
+    # What was left out may set them.
+    return machine.record.cut is None and not machine.abandoned
 
 
 def _emit(
@@ -156,7 +180,7 @@ def _emit(
 
 
 _SELECTORS = frozenset({"set_device", "set_device_index"})
-_OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.INIT_BEFORE_DEVICE})
+_OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.RANK_NOT_SAID, Kind.INIT_BEFORE_DEVICE})
 
 
 def selected(machine: Machine, state: State, where: Call) -> None:

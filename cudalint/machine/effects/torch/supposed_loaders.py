@@ -20,7 +20,7 @@ from cudalint.machine.values import NONE, Const, Ref, Value, only
 # What is handed on to the loader; whether it pins is not guessed.
 _HANDED = ("collate_fn", "worker_init_fn", "persistent_workers", "multiprocessing_context", "batch_size")
 _GIVES_ITEMS = ("__getitem__", "__getitems__", "__iter__")
-_MADE_OF = frozenset({"<transform>", "<tensors>", "<wrapped>"})
+_MADE_OF = frozenset({"<transform>", "<tensors>", "<wrapped>", "<stacked>"})
 
 
 def supposed(machine: Machine, call: Call, result: Value) -> Results | None:
