@@ -22,7 +22,8 @@ _SHOWN, _DEEPEST = frozenset({".s2i"}), 2
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
 _MOST_WORKERS = 1000
 _SERVERS = (
-    b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE", b"uvicorn", b"hypercorn", b"granian", b"fastapi",
+    b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE",
+    b"uvicorn", b"hypercorn", b"granian", b"fastapi",
 )  # fmt: skip
 # Servers whose workers import the application themselves, and by which options they are told how many there are.
 _APART = {
