@@ -289,9 +289,7 @@ def test_a_server_preloads_what_a_module_binds_where_it_is_imported(tmp_path: Pa
         {".hidden/start.sh": "gunicorn --preload site_app:app\n"},
         {"a/b/c/start.sh": "gunicorn --preload site_app:app\n"},
         {"compose.yml": "services:\n  a:\n    command: >\n      gunicorn site_app:app\n  b:\n    args: --preload\n"},
-        {
-            "compose.yml": "services:\n  web:\n    command: [gunicorn, 'site_app:app']\n    build:\n      args:\n        - --preload\n"
-        },
+        {"compose.yml": "services:\n  a:\n    command: [gunicorn, 'site_app:app']\n    build: {args: [--preload]}\n"},
         {"Procfile": "\xff"},
     ],
 )
