@@ -222,6 +222,7 @@ def test_a_file_of_the_project_has_gunicorn_preload(tmp_path: Path, name: str) -
 
 
 APART = {
+    "docker/Dockerfile": 'CMD ["fastapi", "run", "site_app.py", "--port", "80", "--workers", "4"]\n',
     "Dockerfile": 'CMD ["uvicorn", "site_app:app", "--host", "0.0.0.0", "--workers", "4"]\n',
     "Procfile": "web: granian --interface asgi --workers=4 site_app:app\n",
     "start.sh": "exec uv run gunicorn -w 4 -k uvicorn.workers.UvicornWorker site_app:app\n",
@@ -233,6 +234,8 @@ APART = {
     ),
 }
 ALONE = {
+    "docker/Dockerfile": "RUN pip install fastapi\nCMD fastapi run site_app.py\n",
+    "serve.sh": "fastapi dev site_app.py --workers 4\nfastapi run other.py --workers 4\n",
     "Dockerfile": 'CMD ["uvicorn", "site_app:app", "--workers", "1"]\n',
     "Procfile": "web: granian --workers $WORKERS site_app:app\n",
     "start.sh": "gunicorn --threads 4 -w ${WORKERS:-4} site_app:app\n",

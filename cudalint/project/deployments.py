@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from cudalint import disk
 from cudalint.text import settings
@@ -20,13 +21,17 @@ _NAMED = re.compile(
 _SHOWN, _DEEPEST = frozenset({".s2i"}), 2
 _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
 _MOST_WORKERS = 1000
-_SERVERS = (b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE", b"uvicorn", b"hypercorn", b"granian")
+_SERVERS = (
+    b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE",
+    b"uvicorn", b"hypercorn", b"granian", b"fastapi",
+)  # fmt: skip
 # Servers whose workers import the application themselves, and by which options they are told how many there are.
 _APART = {
     "gunicorn": ("-w", "--workers"),
     "hypercorn": ("-w", "--workers"),
     "uvicorn": ("--workers",),
     "granian": ("--workers",),
+    "fastapi": ("--workers",),
 }
 
 _CONTINUED = re.compile(r"\\\n")
@@ -215,14 +220,31 @@ def _of_command(server: str, rows: list[str], *, everywhere: bool) -> Iterator[_
         words = _words(row, server)
         if words is None:
             continue
-        target = next((match for word in words if (match := _TARGET.match(word)) is not None), None)
+        target = _file_served(words) if server == "fastapi" else _target(words)
         if target is None:
             continue
+        module, name = target
         preloads = server == "gunicorn" and (everywhere or _PRELOADS in words)
-        name = f"{target[2]}()" if _FACTORY in words else target[2]
         configuration = _configuration(words) if server == "gunicorn" else ""
         workers = 1 if preloads else _number(words, _APART[server])
-        yield _Started(server, target[1], name, preloads, configuration, workers)
+        yield _Started(server, module, name, preloads, configuration, workers)
+
+
+def _target(words: list[str]) -> tuple[str, str] | None:
+    """The module and the name of ``module:name``; with brackets what a function of that name makes."""
+    found = next((match for word in words if (match := _TARGET.match(word)) is not None), None)
+    if found is None:
+        return None
+    return found[1], f"{found[2]}()" if _FACTORY in words else found[2]
+
+
+def _file_served(words: list[str]) -> tuple[str, str] | None:
+    """The same of ``fastapi run app/main.py``: of a file, and what it calls its application."""
+    path = next((word for word in words if word.endswith(".py")), "")
+    if words[:1] != ["run"] or not path or path.startswith(("/", "..")):
+        return None
+    named = next((after for word, after in pairwise(words) if word == "--app"), "app")
+    return path.removeprefix("./").removesuffix(".py").replace("/", "."), named
 
 
 def _number(words: list[str], options: tuple[str, ...]) -> int:

@@ -149,19 +149,24 @@ def pool_once(machine: Machine, call: Call) -> Results:
     return results
 
 
+def _given(call: Call) -> Value:
+    """What a call goes through: one task for each item."""
+    return call.get(call.text("iterable", "iterable")) or ()
+
+
 def pool_map(machine: Machine, call: Call) -> Results:
     """``pool.map(f, xs)`` and its like: each item is one task."""
     function = choices.argument(call, call.text("function", "func")) or call.get("fn") or ()
     state = call.state
     name = call.path.rpartition(".")[2]
-    given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
+    given = call.args[1:] if call.text("iterables") else [_given(call)]
     if not call.text("counted") and any(_is_empty(machine, value, state) for value in given):
         return _nothing_done(call, name)
     each = _each_item(machine, call, name)
     if each is not None:
         return each_in_thread(machine, call, function, each)
     if call.flag("star"):
-        rows = call.get("iterable") or ()
+        rows = _given(call)
         is_whole = machine.exact_items(rows, state) is not None
         items = vary(machine, state, items_of(machine, call, rows), call.site, is_whole=is_whole)
         args = arguments(machine, state, items)
@@ -170,13 +175,13 @@ def pool_map(machine: Machine, call: Call) -> Results:
     elif call.text("iterables"):
         args = [element_of(machine, call, v, i) for i, v in enumerate(call.args[1:])]
     else:
-        args = [element_of(machine, call, call.get("iterable") or (), 0)]
+        args = [element_of(machine, call, _given(call), 0)]
     return _pool_run(machine, call, name, function, args, {})
 
 
 def _each_item(machine: Machine, call: Call, name: str) -> list[Value] | None:
     """The few items that threads of this process map a function over, which are known one by one; None of others."""
-    given = call.args[1:] if call.text("iterables") else [call.get("iterable") or ()]
+    given = call.args[1:] if call.text("iterables") else [_given(call)]
     if call.text("family") != "thread" or call.flag("star") or len(given) != 1 or name.endswith("_async"):
         return None
     exact = machine.exact_items(given[0], call.state)
@@ -308,7 +313,7 @@ def _takes_several(call: Call, obj: LibraryObject, name: str) -> bool | None:
     given = call.get("chunksize")
     if given is not None or name.startswith("imap"):
         return (integer(given or ()) or 1) > 1
-    workers, length = number_of(obj.fields.get("<count>")), _length_of(call.get("iterable") or (), call.state)
+    workers, length = number_of(obj.fields.get("<count>")), _length_of(_given(call), call.state)
     return None if workers is None or length is None else length > _CHUNKS * workers
 
 
@@ -486,7 +491,7 @@ def _earlier_tasks(call: Call, state: State, work: Task) -> tuple[Task, ...]:
 
 
 def _single_task(call: Call, machine: Machine, state: State) -> bool:
-    exact = machine.exact_items(call.get("iterable") or (), state)
+    exact = machine.exact_items(_given(call), state)
     return exact is not None and len(exact) == 1
 
 
@@ -519,7 +524,7 @@ def _pool_results(machine: Machine, call: Call, state: State, start: Start, name
             return [(state, element)]
         names = told[0][1].names if is_sure else () if any(e.raised for e in ended) or not start.listens else None
         return [(state, _promise(call, state, element, names))]
-    exact = machine.exact_items(call.get("iterable") or (), state) if isinstance(only(element), Const) else None
+    exact = machine.exact_items(_given(call), state) if isinstance(only(element), Const) else None
     rows = None if exact is None or len(exact) > operators.MOST_KEPT else (element,) * len(exact)
     made = state.new(("results", call.site), Sequence("list", rows, () if rows else element))
     if name.endswith("_async"):

@@ -233,7 +233,7 @@ def signature(machine: Machine, call: Call) -> Results:
 
 def by_dotted_name(machine: Machine, call: Call) -> Results:
     """``pydoc.locate("scoring.embed")``: what a module of the project or a library has under a name."""
-    name = constant(call.get("name") or ())
+    name = constant(call.get(call.params[0]) or ())
     if not isinstance(name, str):
         return [(call.state, unknown("located", call.site))]
     return named(machine, call, name, call.state)
