@@ -302,7 +302,22 @@ class Staying(CallingBack):
         traits, path = self.library.traits, self.library.canonical(call.path)
         if does == "vars" or (traits.has(path, "reads-content") and not traits.has(path, "leaves-content")):
             self._meet_whole(call.args, call.site, call.state)
-        return super().library_call(call)
+        held = call.receiver.address if isinstance(call.receiver, Ref) else None
+        before = call.state.at(held) if held is not None and self._may_meet_object(held, call) else None
+        results = super().library_call(call)
+        for after, _ in results if isinstance(before, LibraryObject) else ():
+            if after.at(held) is not before:
+                self._leaves_changed(held, None, after)
+        return results
+
+    def _may_meet_object(self, address: Hashable, call: Call) -> bool:
+        """Whether a worker uses an object of a library, which it may change; its parent meets one that was changed."""
+        if self._is_started(call.state):
+            return True
+        found = call.state.at(address)
+        if isinstance(found, LibraryObject) and address in self._stayed:
+            self._sees_nothing(call.site)
+        return False
 
     def _asks_for_part(self, does: str, call: Call) -> None:
         """An attribute or an item is asked for by a call."""
