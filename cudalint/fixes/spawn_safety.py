@@ -29,14 +29,14 @@ _SHOWN_AT_PLACE = frozenset(
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
         Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.LEFT, Why.FEWER, Why.MIXED, Why.ARRIVES,
         Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
-        Why.TEXT, Why.ROWS, Why.REPLACED, Why.STAYS,
+        Why.TEXT, Why.ROWS, Why.REPLACED, Why.STAYS, Why.GOES_ON,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
 _CALLED_AT_PLACE = frozenset(
     {
         Why.NAME, Why.HOW_FAR, Why.ARRIVES, Why.MIXED, Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
-        Why.TEXT, Why.ROWS, Why.STAYS,
+        Why.TEXT, Why.ROWS, Why.STAYS, Why.GOES_ON,
     }
 )  # fmt: skip
 # What the parent did that no worker is seen to look at is told after what the worker does otherwise.
@@ -265,6 +265,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"what `{name}` is given is read some time later, and the program changes or shows it meanwhile"
         case Why.FAILS:
             return f"`{name}` tells which worker failed first, and fresh ones fail in another order"
+        case Why.GOES_ON:
+            return f"where one task of `{name}` fails, others go on and show or write what a loop would never have"
         case Why.HANDLES:
             return "a worker begins in a handler; it asks for the exception that is handled, or its traceback is shown"
         case Why.DESCRIPTOR:

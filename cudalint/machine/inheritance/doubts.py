@@ -51,6 +51,7 @@ class Why(Enum):
     ARRIVES = "what workers give comes when it is ready, and the program shows in which order"
     LATER = "something is read some time after it was handed over, and the program changes or shows it by then"
     FAILS = "several workers fail, and the program tells the failure of which it was told first"
+    GOES_ON = "a task fails, and others go on that a loop would never have come to"
     HANDLES = "the parent handles an exception when it starts a worker that asks for it"
     DESCRIPTOR = "the number of an open file is another one where fresh processes are started"
     FEWER = "fresh processes begin as they are needed, where forked ones begin all at once"

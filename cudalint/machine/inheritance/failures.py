@@ -6,13 +6,15 @@ That shows where what is raised depends on the task, and where the program looks
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cudalint.ir import nodes as ir
-from cudalint.machine.frame import Call, Frame, Given, Results
+from cudalint.machine.frame import Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Class
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.gathering import Gathering
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.state import State
+from cudalint.machine.state import Act, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value
 
@@ -60,6 +62,17 @@ class Failures(Gathering):
                 self._may_quote(node.handlers, before, Site(frame.module, node.ordinal), state)
                 return states
         return super().statement(node, state, frame)
+
+    def gives_back(self, children: Iterable[tuple[State, Value]], raised: Iterable[tuple[State, Raised]]) -> None:
+        """Workers have ended; where a task has failed and the program handles that, others have gone on."""
+        raised = list(raised)
+        super().gives_back(children, raised)
+        shown = self._deeds[-1].public if self._deeds else ()
+        if not raised or not self._catching or not any(done.act is not Act.READS for done in shown):
+            return
+        for watch in self._reading(raised[0][0]):
+            if watch.many:
+                self._asked.setdefault(Doubt(Why.GOES_ON, "", watch.launch.anchor))
 
     def _may_quote(
         self, handlers: tuple[ir.Handler, ...], before: set[tuple[Site, str]], site: Site, state: State

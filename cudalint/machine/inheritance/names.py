@@ -386,6 +386,8 @@ class Names(Submodules):
                     self._is_called("current_process().name", site, state)
                 elif name not in fields:
                     self._asks_of((ref,), "", site, state)
+            case LibraryObject(type=kind) if kind == _CURRENT and name == "daemon":
+                self._is_called("current_process().daemon", site, state)
             case LibraryObject(type=kind) if kind == _CURRENT and name not in _OF_ANY_PROCESS:
                 self._differs_in_loky(f"current_process().{name}", site, state)
             case LibraryObject() if name in _TELLS_METHOD:

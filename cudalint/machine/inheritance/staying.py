@@ -22,7 +22,7 @@ from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import reachable
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value, constant
+from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant
 
 # How pickling names what it makes of an object in another process.
 _SENT = "sent"
@@ -45,6 +45,9 @@ class Staying(CallingBack):
         # What several tasks are given, and what the task that runs is.
         self._given_again: set[Hashable] = set()
         self._own_given: set[Hashable] = set()
+        # Of attributes of what tasks are sent, what they held first, and which of them the task that runs has read.
+        self._held_first: dict[tuple[Hashable, str], Value | None] = {}
+        self._read_in_task: set[tuple[Hashable, str]] = set()
         # Which attribute or key of an object is being set.
         self._part_set: Hashable = None
         # The variables, attributes and items that workers change by adding to what they hold, and whether one does so.
@@ -71,6 +74,8 @@ class Staying(CallingBack):
         """``owner.attr = value``; functions keep their attributes, too."""
         outer, self._part_set = self._part_set, attr
         for atom in owner:
+            if isinstance(atom, Ref) and is_sent(atom.address) and self._is_started(state):
+                self._sets_sent(atom, attr, value, state, site)
             if isinstance(atom, Ref) and isinstance(state.get(atom), Closure):
                 self._leaves_changed(atom.address, attr, state)
             if isinstance(atom, Lib):
@@ -78,6 +83,16 @@ class Staying(CallingBack):
         states = super().set_attribute(owner, attr, value, state, frame, site)
         self._part_set = outer
         return states
+
+    def _sets_sent(self, ref: Ref, attr: str, value: Value, state: State, site: Site) -> None:
+        """A task sets an attribute of what it was sent: what it found there, an earlier task may have set."""
+        place, before = (ref.address, attr), _attributes(state.at(ref.address)).get(attr)
+        first = self._held_first.setdefault(place, before)
+        there = self._in_program(ref.address, state)
+        is_same = value == before and all(isinstance(atom, Const) for atom in value)
+        has_moved = before not in (None, first) and not is_same and place in self._read_in_task
+        if has_moved and self._is_by_another(self._stayed.get(there, {}).get(attr, 0), state, there):
+            self._sees_nothing(site)
 
     def set_item(self, owner: Value, key: Value, value: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``owner[key] = value``."""
@@ -171,6 +186,7 @@ class Staying(CallingBack):
         """A worker begins a task; the second one stands for all that follow."""
         given = tuple(given)
         super().begins_task(state, is_first, given)
+        self._read_in_task = set()
         for watch in self._reading(state):
             watch.many, watch.has_begun = watch.has_begun, True
             of_task = (ref for value in given for ref in reachable(value, state))
@@ -219,6 +235,8 @@ class Staying(CallingBack):
             self._meets_pending(ref.address, site, state)
             if any(self._has_changed(address, name, state) for address in _holders(ref, state)):
                 self._sees_nothing(site)
+        if is_sent(ref.address):
+            self._read_in_task.add((ref.address, name))
         if name in _OF_CACHES and self._is_remembered_elsewhere(state.get(ref), state):
             self._sees_nothing(site)
         return super()._object_attribute(ref, name, state, frame, site)
@@ -284,7 +302,22 @@ class Staying(CallingBack):
         traits, path = self.library.traits, self.library.canonical(call.path)
         if does == "vars" or (traits.has(path, "reads-content") and not traits.has(path, "leaves-content")):
             self._meet_whole(call.args, call.site, call.state)
-        return super().library_call(call)
+        held = call.receiver.address if isinstance(call.receiver, Ref) else None
+        before = call.state.at(held) if held is not None and self._may_meet_object(held, call) else None
+        results = super().library_call(call)
+        for after, _ in results if isinstance(before, LibraryObject) else ():
+            if after.at(held) is not before:
+                self._leaves_changed(held, None, after)
+        return results
+
+    def _may_meet_object(self, address: Hashable, call: Call) -> bool:
+        """Whether a worker uses an object of a library, which it may change; its parent meets one that was changed."""
+        if self._is_started(call.state):
+            return True
+        found = call.state.at(address)
+        if isinstance(found, LibraryObject) and address in self._stayed:
+            self._sees_nothing(call.site)
+        return False
 
     def _asks_for_part(self, does: str, call: Call) -> None:
         """An attribute or an item is asked for by a call."""
