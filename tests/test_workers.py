@@ -277,6 +277,7 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         outside=((("kept", 0), True), (("kept", 1), True)),
         unsaid=True,
         outlived=True,
+        told=True,
         chosen=True,
         benign=True,
         on_some_paths=True,

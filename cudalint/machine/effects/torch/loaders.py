@@ -433,15 +433,23 @@ def loader_worker(machine: Machine, call: Call) -> Results:
     anew = set(strings(fields.get("<resets>", ())))
     process = state.process
     state.process = replace(process, told=process.told - anew, poisoned_by=process.poisoned_by - anew)
-    states = [state]
-    first = fields.get("<worker_init_fn>", NONE)
-    if first != NONE:
-        results = machine.call_value(first, [EACH], {}, state, call.frame, call.site)
-        states = [s for s, _ in results]
     made: Results = []
-    for current in states:
+    for current in _prepared(machine, call, fields.get("<worker_init_fn>", NONE)):
         made.extend(batches(machine, current, call.frame, call.site, fields))
     return made
+
+
+def _prepared(machine: Machine, call: Call, init: Value) -> list[State]:
+    """The states of a worker that ``worker_init_fn`` has prepared."""
+    state = call.state
+    launch = state.process.launch
+    if init == NONE or launch is None:
+        return [state]
+    state.process = replace(state.process, launch=replace(launch, stage="initializer"))
+    results = machine.call_value(init, [EACH], {}, state, call.frame, call.site)
+    for after, _ in results:
+        after.process = replace(after.process, launch=launch)
+    return [after for after, _ in results]
 
 
 def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: dict[str, Value]) -> Results:
