@@ -37,6 +37,7 @@ CRASH = Outcome(Kind.CUDA_IN_FORK, Site("main", 1), "crash", certain=True, assum
         (replace(CRASH, how="latent"), Severity.WARNING),
         (replace(CRASH, caught=True), Severity.WARNING),
         (replace(CRASH, caught=True, told=True), Severity.ERROR),
+        (replace(CRASH, caught=True, told=True, in_test=True), Severity.WARNING),
         (replace(CRASH, assumed=True), Severity.WARNING),
         (replace(CRASH, certain=False), Severity.WARNING),
         (replace(CRASH, benign=True), Severity.NOTE),
