@@ -178,6 +178,9 @@ class Job:
     [
         pytest.param(FORKS.format(option="workers=1", test="workers == 1"), "if `workers` is not 1", id="a number"),
         pytest.param(FORKS.format(option="*, fast=False", test="not fast"), "if `fast` is true", id="a switch"),
+        pytest.param(FORKS.format(option="n: Optional[int] = None", test="not n"), "if `n` is true", id="or None"),
+        pytest.param(FORKS.format(option="n: int | None = None", test="not n"), "if `n` is true", id="or None, newer"),
+        pytest.param(FORKS.format(option="n: str | None = None", test="not n"), None, id="or None, a text"),
         pytest.param(FORKS.format(option="n=0, /", test="n == 0"), None, id="by its place alone"),
         pytest.param(FORKS.format(option="device='cpu'", test="device == 'cpu'"), None, id="no number and no switch"),
         pytest.param(

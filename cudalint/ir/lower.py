@@ -855,9 +855,17 @@ def _named(text: str) -> list[str]:
 
 
 def _type_name(annotation: cst.Annotation | None) -> str:
-    match annotation:
-        case cst.Annotation(annotation=cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name))):
+    return "" if annotation is None else _named_type(annotation.annotation)
+
+
+def _named_type(node: cst.BaseExpression) -> str:
+    match node:
+        case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
             return name
+        case cst.Subscript(value=of, slice=[cst.SubscriptElement(slice=cst.Index(value=inner))]):
+            return _named_type(inner) if _last_name(of) == "Optional" else ""
+        case cst.BinaryOperation(left=inner, operator=cst.BitOr(), right=cst.Name(value="None")):
+            return _named_type(inner)
     return ""
 
 

@@ -238,7 +238,7 @@ class ParamKind(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Param:
-    """One parameter; ``type`` is the last name of its annotation, empty where that is no name.
+    """One parameter; ``type`` is the last name of its annotation, of ``X | None`` that of ``X``; empty for others.
 
     ``unnamed``: it stands before a ``/``, and no caller gives it by its name.
     """
