@@ -147,6 +147,18 @@ def test_nothing_that_is_compiled_is_looked_for_in_a_generator() -> None:
     assert sought == []
 
 
+def test_what_is_compiled_takes_nothing_apart_that_may_be_none() -> None:
+    # Compiled, ``*_, last = (None, *found)`` has the type of what was found.
+    apart = [
+        f"{path}:{node.lineno}"
+        for path, tree in compiled_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple)
+        if any(isinstance(part, ast.Starred) for part in (*node.targets[0].elts, *node.value.elts))
+    ]
+    assert apart == []
+
+
 def test_every_part_of_the_machine_is_a_room() -> None:
     rooms = {
         node.name

@@ -172,9 +172,10 @@ class Staying(CallingBack):
 
         ``sent``: what it was sent, of which each task has a copy of its own.
         """
-        *_, watch = (None, *self._reading(state))
-        if watch is None:
+        watches = list(self._reading(state))
+        if not watches:
             return True
+        watch = watches[-1]
         number = watch.number if sent is None else watch.begun
         if first != number:
             return first < number
