@@ -18,6 +18,7 @@ from cudalint.machine.launch import workers
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     NONE,
     TRUE,
@@ -163,26 +164,31 @@ def _told(target: str) -> tuple[str, str, bool]:
     return home, name.removesuffix("()"), name.endswith("()")
 
 
-def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str) -> None:
-    """A module whose application a server makes before it forks, as a file of the repository says."""
+def _application(machine: Machine, frame: Frame, name: str) -> tuple[Site, Value] | None:
+    """Where a module binds its application, or a function that makes it (``make()``), and what imports it there."""
     plain = name.removesuffix("()")
     place = binding_of(machine, frame.module, (plain,))
     if place is None:
-        return
+        return None
     named = const(frame.module), const(plain), const(name != plain)
-    making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
-    serving = Serving(server, place, frame, certain=True)
-    _serve_gunicorn(machine, state, serving, {"preload_app": TRUE}, making)
+    return place, (Partial((Lib("cudalint.server.import"),), named, ()),)
+
+
+def preloaded_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str) -> None:
+    """A module whose application a server makes before it forks, as a file of the repository says."""
+    named = _application(machine, frame, name)
+    if named is not None:
+        place, making = named
+        serving = Serving(server, place, frame, certain=True)
+        _serve_gunicorn(machine, state, serving, {"preload_app": TRUE}, making)
 
 
 def apart_from_outside(machine: Machine, state: State, frame: Frame, name: str, server: str, count: int) -> None:
     """A module whose application each worker of a server makes for itself, as a file of the repository says."""
-    plain = name.removesuffix("()")
-    place = binding_of(machine, frame.module, (plain,))
-    if place is None:
+    named = _application(machine, frame, name)
+    if named is None:
         return
-    named = const(frame.module), const(plain), const(name != plain)
-    making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
+    place, making = named
     start = Start(
         launcher=server,
         family="executor",
