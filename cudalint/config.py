@@ -209,7 +209,7 @@ def _root(start: str) -> str | None:
     """
     marks = (next(_upwards(start, mark), None) for mark in (PROJECT_FILE, ".git", "setup.py"))
     marked = next((os.path.dirname(mark) for mark in marks if mark), None)
-    return start if marked is None and deployments.start_servers(start) else marked
+    return start if marked is None and deployments.servers(start) else marked
 
 
 def parse_versions(text: str) -> Versions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -104,27 +104,30 @@ def _may_hold(folder: str) -> bool:
     return folder in _SHOWN or not folder.startswith((".", "__", "node_modules"))
 
 
-def preloaded(root: str) -> list[tuple[str, str, str]]:
-    """Module and name of each application that a server makes before it forks, and nowhere after; and the server.
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """The servers that files of a project start in a way that matters.
 
-    Of one that several workers make for themselves the server is ``uvicorn:4``.
+    ``preloaded``: module and name of each application that a server makes before it forks, and nowhere after; and the
+    server, which is ``uvicorn:4`` where several workers make it for themselves. ``configured``: the configuration of
+    each server that is told one: its file, and the module and name of its application.
     """
+
+    preloaded: list[tuple[str, str, str]]
+    configured: list[tuple[str, str, str]]
+
+    def __bool__(self) -> bool:
+        return bool(self.preloaded or self.configured)
+
+
+def servers(root: str) -> Servers:
+    """The servers that files of a project start; each file is read once."""
     found = [one for path in paths(root) for one in _started(path)]
     without = {(one.module, one.name) for one in found if not one.preloads}
     made = {(one.module, one.name, one.server) for one in found if one.preloads}
     apart = {(one.module, one.name, f"{one.server}:{one.workers}") for one in found if one.workers > 1}
-    return sorted((*(one for one in made if one[:2] not in without), *apart))
-
-
-def start_servers(root: str) -> bool:
-    """Whether files of a folder start a server in a way that matters."""
-    return bool(preloaded(root) or configured(root))
-
-
-def configured(root: str) -> list[tuple[str, str, str]]:
-    """The configuration of each server that is told one: its file, and the module and name of its application."""
-    found = {(one.configuration, one.module, one.name) for path in paths(root) for one in _started(path)}
-    return sorted(one for one in found if one[0])
+    told = {(one.configuration, one.module, one.name) for one in found if one.configuration}
+    return Servers(sorted((*(one for one in made if one[:2] not in without), *apart)), sorted(told))
 
 
 def _started(path: str) -> Iterator[_Started]:
@@ -183,11 +186,15 @@ def _as_commands(text: str) -> str:
 
 def _configuration(words: list[str]) -> str:
     """The file that gunicorn is told to take its settings from."""
+    return next(_set_to(words, _CONFIGURED), "").removeprefix("file:")
+
+
+def _set_to(words: list[str], options: Collection[str]) -> Iterator[str]:
+    """What some options are set to, wherever they stand: behind a sign, or in the word that follows."""
     for word, after in zip(words, [*words[1:], ""], strict=True):
         option, is_set, value = word.partition("=")
-        if option in _CONFIGURED:
-            return (value if is_set else after).removeprefix("file:")
-    return ""
+        if option in options:
+            yield value if is_set else after
 
 
 def _of_yaml(text: str) -> Iterator[str]:
@@ -249,12 +256,8 @@ def _file_served(words: list[str]) -> tuple[str, str] | None:
 
 def _number(words: list[str], options: tuple[str, ...]) -> int:
     """How many workers the options ask for; one where no number is written down."""
-    for word, after in zip(words, [*words[1:], ""], strict=True):
-        name, _, value = word.partition("=")
-        number = value or after
-        if name in options and number.isdecimal():
-            return min(int(number), _MOST_WORKERS)
-    return 1
+    numbers = (int(said) for said in _set_to(words, options) if said.isdecimal())
+    return min(next(numbers, 1), _MOST_WORKERS)
 
 
 def _of_seldon(text: str, *, built: bool) -> Iterator[_Started]:

@@ -823,12 +823,13 @@ def program(
         placed.distributions = distributions(root)
         placed.newest = requirements.newest(root)
         result.commands = frozenset(_placed(result, console_scripts(root)))
+        servers = deployments.servers(root)
         result.preloaded = frozenset(
             (home, name, server)
-            for module, name, server in deployments.preloaded(root)
+            for module, name, server in servers.preloaded
             for home, name in _placed(result, [(module, name)])
         )
-        result.preloaded |= frozenset(_configured(result, root))
+        result.preloaded |= frozenset(_configured(result, servers))
         result.told = frozenset(_told(result, root))
         if pytest_files.forks(root):
             result.preloaded |= {
@@ -837,9 +838,9 @@ def program(
     return result
 
 
-def _configured(files: FileProgram, root: str) -> Iterable[tuple[str, str, str]]:
+def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tuple[str, str, str]]:
     """The configurations that servers are started with, and the application of each."""
-    for path, module, name in deployments.configured(root):
+    for path, module, name in servers.configured:
         served = [f"{home}:{name}" for home, _ in _placed(files, [(module, name)])]
         for conf in _files_called(files, path):
             yield from ((conf, application, deployments.CONFIGURES) for application in served)

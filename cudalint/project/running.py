@@ -246,8 +246,8 @@ class Runner:
             shown: Set[str] = frozenset(() if self.alone else given)
         else:
             shown = naming(self.files, self.about, given)
-            steps = distances(self.files, self.about)
-            detours = Detours(self.about, shown, steps, self.host.limits.scaled(MOST_DETOURS))
+            far = distances(self.files, self.about)
+            detours = Detours(self.about, shown, far, self.host.limits.scaled(MOST_DETOURS))
             yield [Group(name) for name in given if detours.is_direct(name)]
             self._detours = detours
             yield [Group(name) for name in detours.nearest_first(given)]
