@@ -44,10 +44,8 @@ class Leavings(Settings):
 
     def _number(self, state: State) -> int | None:
         """Which of the workers that began a process is, or comes from; None where it is none."""
-        found = None
-        for watch in self._reading(state):
-            found = watch.number
-        return found
+        watch = self._last_worker(state)
+        return None if watch is None else watch.number
 
     def _note(
         self,

@@ -28,6 +28,13 @@ class Reads(Ledger):
             if identity[: len(own)] == own and not watch.booting:
                 yield watch
 
+    def _last_worker(self, state: State) -> Watch | None:
+        """The last of the workers that a process is, or comes from; None where it is none."""
+        found = None
+        for watch in self._reading(state):
+            found = watch
+        return found
+
     def _is_started(self, state: State) -> bool:
         """Whether a process is one that another has started afresh, or comes from one, at its work."""
         return any(self._reading(state))

@@ -172,10 +172,9 @@ class Staying(CallingBack):
 
         ``sent``: what it was sent, of which each task has a copy of its own.
         """
-        watches = list(self._reading(state))
-        if not watches:
+        watch = self._last_worker(state)
+        if watch is None:
             return True
-        watch = watches[-1]
         number = watch.number if sent is None else watch.begun
         if first != number:
             return first < number
