@@ -338,13 +338,21 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
             if "*" in name:
                 library.patterns.append((name, spec))
             else:
-                library.functions[name] = spec
+                library.functions[name] = _beside(library.functions.get(name), spec)
                 if "state" in entry:
                     declared.append((name, ProcessEffect(str(entry["state"]))))
     library.owned.update(_list(head.get("owns")))
     if isinstance(least := head.get("least"), str):
         library.least.update(dict.fromkeys(_list(head.get("owns")), least))
     return declared
+
+
+def _beside(known: Spec | None, spec: Spec) -> Spec:
+    """An entry with those of other releases that were read before it."""
+    if known is None or "releases" not in known or "releases" not in spec:
+        return spec
+    others = known.get("others", ())
+    return {**spec, "others": (*(others if isinstance(others, tuple) else ()), known)}
 
 
 # Effects of libraries that use a GPU by themselves, though none of their functions is said to.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from cudalint.models.releases import parsed
+
 EFFECTS = frozenset({"none", "told", "query", "driver", "init", "use", "touch"})
 
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
@@ -89,7 +91,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "refuses": str,
     "reused": bool,
     "unless-env": str,
-    "since": str,
+    "releases": str,
     "decorator": bool,
     "children": str,
     "lazy": bool,
@@ -339,6 +341,10 @@ def _function(entry: Mapping[str, object], source: str) -> None:
         raise ModelError(f"{where}: nothing is known that does {does!r}{_nearest(does, DOES)}")
     for key in ("marks", "methods", "plain"):
         _texts(entry.get(key, []), f"{where}: {key}")
+    if "releases" in entry and parsed(str(entry["releases"])) is None:
+        raise ModelError(
+            f"{where}: releases must be a package and a range, as in 'torch >=2.1,<2.5', not {entry['releases']!r}"
+        )
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")

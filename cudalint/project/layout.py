@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from cudalint.project.requirements import Newest
+from cudalint.models.releases import Admitted
 from cudalint.project.scripts import UNSAID
 
 _INIT = "__init__"
@@ -36,8 +36,8 @@ class Layout:
     holders: frozenset[str] = frozenset()
     # What the project is called where it is installed.
     distributions: frozenset[str] = frozenset()
-    # The newest releases of packages that it is used with.
-    newest: frozenset[Newest] = frozenset()
+    # The releases of packages that it is used with, as far as its files name them.
+    admitted: frozenset[Admitted] = frozenset()
     # What such a folder is one part of, as far as it was asked for.
     _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Its parts in other roots, of one that was found from its importer.

@@ -20,6 +20,7 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
+from cudalint.models.releases import Admitted, of
 from cudalint.project import command_lines, deployments, pytest_files, requirements
 from cudalint.project.command_lines import CommandLine
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
@@ -488,9 +489,9 @@ class FileProgram:
         """Whether a module belongs to a library that is itself the project, as its metadata says."""
         return self.layout.is_installed_as(module.partition(".")[0])
 
-    def is_older(self, package: str, release: str) -> bool:
-        """Whether the project is only used with releases of a package before one."""
-        return requirements.is_older(self.layout.newest, package, release)
+    def admitted(self, package: str) -> Admitted:
+        """The releases of a package that the project is used with, as far as its files name them."""
+        return of(self.layout.admitted, package)
 
     def below_library(self, importer: str, library: str, name: str) -> str | None:
         """The project's module that ``from library import name`` means, in a folder called as the library is."""
@@ -821,7 +822,7 @@ def program(
     result.known = known or KnownFacts(result.known.lexicon, store, root or placed.top)
     if root is not None:
         placed.distributions = distributions(root)
-        placed.newest = requirements.newest(root)
+        placed.admitted = requirements.admitted(root)
         result.commands = frozenset(_placed(result, console_scripts(root)))
         servers = deployments.servers(root)
         result.preloaded = frozenset(
