@@ -113,6 +113,28 @@ def test_a_project_that_is_only_called_as_a_library_is_read_itself(tmp_path: Pat
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
 
 
+def test_scripts_beside_a_library_see_its_source(tmp_path: Path) -> None:
+    text = """\
+=== src/anomalib/__init__.py
+=== src/anomalib/warm.py
+import torch
+def warm_up():
+    torch.cuda.init()
+=== tools/run.py
+import multiprocessing as mp
+import torch
+from anomalib.warm import warm_up
+def use():
+    torch.zeros(1).cuda()
+if __name__ == "__main__":
+    warm_up()
+    mp.get_context("fork").Process(target=use).start()
+"""
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "anomalib"\n', encoding="utf-8")
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(text).items()]
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
+
+
 ON_THE_CPU = """\
 === embed.py
 import multiprocessing as mp

@@ -105,9 +105,7 @@ class Layout:
         return any(name == UNSAID or own in (name, *name.split("_")) for name in self.distributions)
 
     def _called_so(self, root: str, parts: list[str]) -> str | None:
-        """A module of a package of the project, above the one that imports it, that is only called as a library is."""
-        if self.is_installed_as(parts[0]):
-            return None
+        """A module of a package of the project, above the one that imports it, that is or is called as a library is."""
         homes = (above for above in self._roots_above(root) if os.path.join(above, parts[0]) in self.packages)
         return next((found for above in homes if (found := self._at(above, parts)) is not None), None)
 
