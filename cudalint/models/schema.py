@@ -241,7 +241,7 @@ DOES = frozenset(
         "log.adapted", "log.adapter", "log.attach", "log.child", "log.configure",
         "log.enabled", "log.format", "log.record", "log.settings",
         "starmap", "exit", "finalizer", "stop",
-        "str.method",
+        "str.method", "str.template",
         "suite", "suite.add", "suite.case", "suite.load", "suite.run",
         "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
         "test.fixture", "test.parametrize", "test.row", "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",

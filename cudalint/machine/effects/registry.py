@@ -214,6 +214,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "list.init": containers.list_init,
     "slice": containers.slice_,
     "dict.method": containers.dict_method,
+    "str.template": texts.template,
     "str.method": texts.str_method,
     "buffer": buffers.buffer,
     "built-with": guesses.built_with,

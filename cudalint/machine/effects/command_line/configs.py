@@ -23,6 +23,7 @@ from cudalint.machine.values import (
     Lib,
     Partial,
     Ref,
+    Unknown,
     Value,
     const,
     constant,
@@ -54,6 +55,9 @@ def create(machine: Machine, call: Call) -> Results:
     if given is None and call.text("kind") == "mapping":
         items: dict[Hashable, Value] = dict(call.kwargs.items())
         given = (state.new(("config", call.site), Dict(items)),)
+    if isinstance(only(given or ()), Const | Unknown) and call.text("kind") != "mapping":
+        # A text is YAML.
+        given = settings.told(machine, "yaml", given or (), call) or unknown("config", call.site)
     return [(state, _config(given or (), state, call.site, 0) or unknown("config", call.site))]
 
 
