@@ -237,10 +237,15 @@ APART = {
     "Procfile.web": "web: WEB_CONCURRENCY=3 gunicorn site_app:app\n",
     "run.sh": 'export WEB_CONCURRENCY="3"\nexec gunicorn -k uvicorn.workers.UvicornWorker site_app:app\n',
     "site.service": "[Service]\nEnvironment=WEB_CONCURRENCY=2\nExecStart=/usr/bin/uvicorn site_app:app\n",
-    "compose.yaml": "services:\n  web:\n    command: uvicorn site_app:app\n    environment:\n      WEB_CONCURRENCY: '4'\n",
-    "compose.gpu.yml": "services:\n  web:\n    command: gunicorn site_app:app\n    environment:\n    - WEB_CONCURRENCY=4\n",
+    "compose.yaml": (
+        "services:\n  web:\n    command: uvicorn site_app:app\n    environment:\n      WEB_CONCURRENCY: '4'\n"
+    ),
+    "compose.gpu.yml": (
+        "services:\n  web:\n    command: gunicorn site_app:app\n    environment:\n    - WEB_CONCURRENCY=4\n"
+    ),
     "k8s/statefulset.yaml": (
-        "kind: StatefulSet\nspec:\n  template:\n    spec:\n      containers:\n      - command: [uvicorn, site_app:app]\n"
+        "kind: StatefulSet\nspec:\n  template:\n    spec:\n      containers:\n"
+        "      - command: [uvicorn, site_app:app]\n"
         "        env:\n        - name: WEB_CONCURRENCY\n          value: '4'\n"
     ),
 }
@@ -260,7 +265,9 @@ ALONE = {
         "services:\n  a:\n    command: gunicorn site_app:app\n    environment: {WEB_CONCURRENCY: 1}\n"
         "  b:\n    command: gunicorn other:app\n    environment:\n      WEB_CONCURRENCY: 4\n"
     ),
-    "compose.gpu.yml": "services:\n  web:\n    command: gunicorn -c conf.py site_app:app\n    environment:\n    - WEB_CONCURRENCY=4\n",
+    "compose.gpu.yml": (
+        "services:\n  web:\n    command: gunicorn -c conf.py site_app:app\n    environment:\n    - WEB_CONCURRENCY=4\n"
+    ),
     "k8s/web-deployment.yaml": "command: [uvicorn]\nargs: [--workers, {{ .Values.workers }}, site_app:app]\n",
 }
 
