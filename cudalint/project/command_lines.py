@@ -36,12 +36,6 @@ _REST = re.compile(r"\$(?:@|\*|\{[@*][^}]*\}|\d|\{\d[^}]*\})")
 # A list of words, as containers have it.
 _LISTED = re.compile(r"(?:CMD|ENTRYPOINT|command:|entrypoint:)[ \t]*\[(.*)\]")
 _ENDS = re.compile(r"&&|\|\|?|;|&|\d?>{1,2}.*|<.*")
-# What options and what they are set to may have to do with GPUs and processes, or name more of these.
-_DECISIVE = re.compile(
-    r"cuda|gpu|devi|work|proc|job|thread|dist|ddp|nccl|parallel|fork|spawn|launch|rank|multi|pin|backend|conf|cfg|accel",
-    re.IGNORECASE,
-)
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class CommandLine:
@@ -51,9 +45,9 @@ class CommandLine:
     words: tuple[str, ...]
 
     @property
-    def is_decisive(self) -> bool:
-        """Whether some word may decide where the program computes, or in how many processes."""
-        return any(_DECISIVE.search(word) for word in self.words)
+    def sets_something(self) -> bool:
+        """Whether some word is an option, or sets what it names."""
+        return any(word.startswith("-") or "=" in word for word in self.words)
 
 
 def found(root: str) -> Iterator[tuple[str, str, CommandLine]]:

@@ -851,7 +851,7 @@ def _told(files: FileProgram, root: str) -> Iterable[tuple[str, CommandLine]]:
     """Programs and the words that files start them with: of each program a few, those of most words first."""
     lines: dict[str, set[CommandLine]] = {}
     for folder, target, line in command_lines.found(root):
-        if line.is_decisive and (home := _program_called(files, folder, target, root)) is not None:
+        if line.sets_something and (home := _program_called(files, folder, target, root)) is not None:
             lines.setdefault(home, set()).add(line)
     for home, told in lines.items():
         known = {line.words: line for line in sorted(told, reverse=True)}

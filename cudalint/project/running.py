@@ -363,7 +363,7 @@ class Runner:
             main = self._run_with_messages(partial(self._machine, name), partial(self._run_main, module=module))
             commands = main.record.commands
             yield Ran(name, name, main)
-            if not main.record.cut and not in_test:
+            if main.record.reads_words and not main.record.cut and not in_test:
                 yield from self._told(module)
             if main.record.testing is not None and not in_test:
                 yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
