@@ -276,6 +276,35 @@ def test_commands_made_of_functions_are_given_the_words(tmp_path: Path, name: st
     assert [condition for _, _, condition in told("cuda", 0) if condition is None] == []
 
 
+ACCELERATED = """
+import multiprocessing as mp
+
+import torch
+
+
+def use(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    with mp.get_context("fork").Pool(1) as pool:
+        print(pool.map(use, [1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "codes"),
+    [
+        ("python -m cudf.pandas train.py\n", ["CUD101"]),
+        ("python -m cuml.accel --disable-uvm train.py --workers 4\n", ["CUD101"]),
+        ("python -m profile train.py\n", []),
+        ("python train.py\n", []),
+    ],
+)
+def test_a_module_that_runs_the_program_uses_the_gpu_before(tmp_path: Path, command: str, codes: list[str]) -> None:
+    assert [code for code, _ in found(tmp_path, "Makefile", f"run:\n\t{command}", ACCELERATED)] == codes
+
+
 def test_what_a_finding_says_of_the_command(tmp_path: Path) -> None:
     found(tmp_path, "scripts/train.sh", STARTS["scripts/train.sh"])
     (finding,) = Session(load([str(tmp_path)])).check([str(tmp_path)]).findings

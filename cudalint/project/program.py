@@ -847,14 +847,21 @@ def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tu
             yield from ((conf, application, deployments.CONFIGURES) for application in served)
 
 
+# Modules that run a program once they have prepared its process by their own ``install()``.
+RUNS_PROGRAMS = "runs-programs"
+
+
 def _told(files: FileProgram, root: str) -> Iterable[tuple[str, CommandLine]]:
     """Programs and the words that files start them with: of each program a few, those of most words first."""
     lines: dict[str, set[CommandLine]] = {}
     for folder, target, line in command_lines.found(root):
-        if line.sets_something and (home := _program_called(files, folder, target, root)) is not None:
+        if line.through and not files.library.traits.has(line.through, RUNS_PROGRAMS):
+            continue
+        decides = line.sets_something or line.through
+        if decides and (home := _program_called(files, folder, target, root)) is not None:
             lines.setdefault(home, set()).add(line)
     for home, told in lines.items():
-        known = {line.words: line for line in sorted(told, reverse=True)}
+        known = {(line.words, line.through): line for line in sorted(told, reverse=True)}
         chosen = sorted(known.values(), key=lambda line: (-len(line.words), line))
         yield from ((home, line) for line in chosen[: command_lines.MOST_LINES])
 

@@ -603,6 +603,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environments.of": environments.environments_of,
     "environments.copies": environments.copied_environments,
     "workers": environments.starts_workers,
+    "spread": environments.spread,
     "cluster": lazy_tasks.cluster,
     "component": environments.component,
     "components": environments.components,
