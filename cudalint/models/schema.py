@@ -112,6 +112,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "exact": bool,
     "expected": bool,
     "selects": str,
+    "sets": dict,
     "note": str,
     "state": str,
     "calls": bool,
