@@ -366,8 +366,8 @@ class EntryRecord:
 def _split(way: Facts, choices: Iterable[Either]) -> list[Facts]:
     """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
     ways = [way]
-    for choice in tuple(choices)[:_MOST_SPLIT]:
-        ways = [(*way, fact) for way in ways for fact in told_by(choice)]
+    for told in map(told_by, tuple(choices)[:_MOST_SPLIT]):
+        ways = [(*way, fact) for way in ways for fact in told]
     return ways
 
 

@@ -242,6 +242,8 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     where = machine.chain(state, site, f"{what} opens a context{there}")
     prepared = process.launch is not None and process.launch.stage == "initializer"
     rank = questions.only_rank(state.facts)
+    if device is not None and not any(opened.index == device.index for opened in process.contexts):
+        note_rank(machine, state, site, what, device.index, where)
     process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared, rank)})
     unnamed = device is None or device.index in (None, THREAD_DEFAULT)
     bare = unnamed or index == 0
@@ -249,6 +251,32 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     if process.allocated is None and bare and process.device() is None:
         process = replace(process, allocated=where)
     state.process = process
+
+
+def note_rank(machine: Machine, state: State, site: Site, what: str, index: Index, where: Chain) -> None:
+    """A rank takes the GPU of its number: the global number is wrong on several machines."""
+    selected = state.process.device()
+    if not isinstance(index, Rank) or (selected is not None and selected.index == index):
+        return
+    if index.kind != "global":
+        machine.record.local_choices.add(tuple(step.site for step in where.steps()))
+        return
+    # Where nothing tells of several machines, there may be one only, on which both numbers are equal.
+    known = state.process.local_rank_at_hand
+    machine.emit(
+        outcome_of(
+            machine,
+            state,
+            Kind.GLOBAL_RANK_DEVICE,
+            site,
+            "wrong-device",
+            effect=where,
+            subject=what,
+            detail="; a local rank is at hand" if known else "",
+            launch=state.process.launch,
+            benign=not known,
+        )
+    )
 
 
 def open_beside(machine: Machine, state: State, site: Site, what: str) -> None:
