@@ -13,6 +13,8 @@ from cudalint.machine.values import Const, Lib, Partial, Ref, Value
 BEGAN = "<snapshot>"
 # The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
 SUPPRESSED = "<suppressed>"
+# The attribute of an instance of the program's own class that a library made of what was saved.
+WEIGHTS = "<weights>"
 # What ``iter`` gives: a sequence that remembers what was taken of it, and is pickled as that.
 ITER = "iter"
 # All that has less once something was taken of it.

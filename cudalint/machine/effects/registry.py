@@ -585,6 +585,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "text-pipe.add": spacy.add_to_text_pipe,
     "text-pipe.worker": spacy.text_pipe_worker,
     "lent": library_objects.lent,
+    "own-instance": library_objects.own_instance,
     "placed": library_objects.placed,
     "transformers.arguments": library_objects.training_arguments,
     "transformers.trainer": library_objects.trainer,

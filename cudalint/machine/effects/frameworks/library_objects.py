@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import arrays, cuda
@@ -9,7 +11,7 @@ from cudalint.machine.effects.gpu.choices import chosen, depends, idle
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject
+from cudalint.machine.heap import WEIGHTS, Class, Closure, Dict, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
@@ -36,6 +38,42 @@ def placed(machine: Machine, call: Call) -> Results:
         return []
     gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
     return [(after, (ref,))]
+
+
+def own_instance(machine: Machine, call: Call) -> Results:
+    """``Model.from_pretrained(name)`` of a class of the program that is below the library's: an instance of it.
+
+    What its ``__init__`` is given comes from what was saved. With ``parameters`` it is a module whose weights were
+    saved, and lies on the device that it chose.
+    """
+    cls, is_module = call.receiver, call.flag("parameters")
+    if not isinstance(cls, Ref) or not isinstance(call.state.get(cls), Class):
+        return plain.nothing(machine, call)
+    device = chosen(call) if is_module else None
+    is_on_gpu = device is not None and device.is_gpu and not cuda.sees_none(machine, call.state.process)
+    results: Results = []
+    for state, made in machine.call_value((cls,), [], {}, call.state, call.frame, call.site, is_open=True):
+        if is_module:
+            _give_weights(made, call.site, state)
+        if device is None or not is_on_gpu or _makes_shapes(state):
+            results.append((state, made))
+            continue
+        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, device, context=True)
+        if after is None:
+            continue
+        for ref in (atom for atom in made if isinstance(atom, Ref)):
+            gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
+        results.append((after, made))
+    return results
+
+
+def _give_weights(made: Value, site: Site, state: State) -> None:
+    """Modules have the weights that were saved, whether their ``__init__`` shows any or not."""
+    for atom in made:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Instance):
+            attributes = {**found.attributes, WEIGHTS: unknown("weights", site)}
+            state.store(atom, replace(found, attributes=attributes))
 
 
 def _makes_shapes(state: State) -> bool:
