@@ -638,6 +638,39 @@ def test_what_some_items_of_something_pass_is_no_condition(rows: str) -> None:
     assert (finding.condition, finding.severity.value) == (None, "error")
 
 
+REFUSED = """\
+import torch.distributed as dist
+from lib import load, options
+
+
+def train():
+    dist.init_process_group("nccl")
+    args = options()
+    if not args.plain:
+        for name, weights in load(args.path):
+            if "clip" in name:
+                if args.bits == 1:
+                    weights.fill_(1)
+                elif args.bits == 2:
+                    weights.fill_(2)
+                else:
+                    raise NotImplementedError
+    if args.train:
+        print("trained")
+    dist.barrier()
+
+
+train()
+"""
+
+
+def test_a_choice_that_other_ways_make_up_for_is_no_condition() -> None:
+    """Whether there are such names, or none: as of paretoq, whose condition said both."""
+    (finding,) = analyse([SourceFile("main.py", REFUSED, REFUSED.encode())], Options()).findings
+    assert finding.code == "CUD502"
+    assert finding.condition is not None and "`name` contains clip" not in finding.condition
+
+
 def test_what_a_program_decides_for_all_items_is_a_condition() -> None:
     rows = "[line for line in text() if args.gpu]"
     (finding,) = _findings(
