@@ -639,28 +639,29 @@ def test_what_some_items_of_something_pass_is_no_condition(rows: str) -> None:
 
 
 REFUSED = """\
+import torch
 import torch.distributed as dist
-from lib import load, options
-
-
+from models import load, options
 def train():
     dist.init_process_group("nccl")
     args = options()
+    model = load(args.path)
     if not args.plain:
-        for name, weights in load(args.path):
+        for name, param in model.named_parameters():
             if "clip" in name:
                 if args.bits == 1:
-                    weights.fill_(1)
+                    scale = 1
                 elif args.bits == 0 or args.bits == 2:
-                    weights.fill_(2)
+                    scale = 2
                 else:
                     raise NotImplementedError
+                param.data.copy_(scale)
+    model.cuda()
     if args.train:
-        print("trained")
+        print(1)
     dist.barrier()
-
-
-train()
+if __name__ == "__main__":
+    train()
 """
 
 
