@@ -672,6 +672,27 @@ def test_a_choice_that_other_ways_make_up_for_is_no_condition() -> None:
     assert finding.condition == "if `args.bits` is 1, or if `args.bits` is one of 0, 2, among other cases"
 
 
+@pytest.mark.parametrize(
+    ("names", "condition"),
+    [
+        ("ab", "if `args.a` is true or `args.b` is true"),
+        ("abcd", "if `args.a` is true or `args.b` is true or `args.c` is true or `args.d` is true"),
+        ("abcde", "if `args.a` is true or `args.b` is true or `args.c` is true or one of 2 other things is so"),
+    ],
+)
+def test_of_many_things_of_which_one_is_so_the_first_are_said(names: str, condition: str) -> None:
+    asked = " or ".join(f"args.{name}" for name in names)
+    (finding,) = _findings(f"from lib import args\n\nif {asked}:\n    torch.cuda.init()\nstart()\n")
+    assert finding.condition == condition
+
+
+def test_one_of_two_things_is_told_from_what_is_so_beside() -> None:
+    (finding,) = _findings(
+        "from lib import args\n\nif args.c:\n    if args.a or args.b:\n        torch.cuda.init()\n    start()\n"
+    )
+    assert finding.condition == "if `args.c` is true and either `args.a` is true or `args.b` is true"
+
+
 def test_what_a_program_decides_for_all_items_is_a_condition() -> None:
     rows = "[line for line in text() if args.gpu]"
     (finding,) = _findings(
