@@ -166,7 +166,7 @@ def _kinds(value: Value, state: State, machine: Machine) -> Iterator[str]:
         match atom, state.get(atom) if isinstance(atom, Ref) else None:
             case _, LibraryObject(type=kind):
                 yield kind
-            case Lib(path=path), _ if machine.library.process_effect(f"{path}.__get__") is not None:
+            case Lib(path=path), _ if "." in path and machine.library.process_effect(f"{path}.__get__") is not None:
                 yield path
             case _, Instance(cls=cls) if (base := machine.library_base(cls, state)) is not None:
                 yield base
