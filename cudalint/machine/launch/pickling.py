@@ -107,8 +107,11 @@ def runs_code(value: Value, state: State) -> str | None:
 
 
 def runs_code_by_value(sent: Iterable[Value], state: State, main: str) -> str | None:
-    """The same where the functions of main travel with the globals that they name."""
-    return _code_of(reached((a for v in sent for a in v), lambda atom: _by_value(atom, state, main)), state)
+    """The same where the functions of main travel with the globals that they name, or a method that is not found."""
+    atoms = list(reached((a for v in sent for a in v), lambda atom: _by_value(atom, state, main)))
+    methods = [(a.function, a.receiver) for a in atoms if isinstance(a, Bound) and isinstance(a.function, Ref)]
+    unfound = (_unfound_method(f, r, state) for f, r in methods if isinstance(f, Ref))
+    return next((reason for reason in unfound if reason is not None), None) or _code_of(atoms, state)
 
 
 def _code_of(atoms: Iterable[Atom], state: State) -> str | None:
