@@ -26,6 +26,7 @@ _TOP = frozenset(
 TRAITS = frozenset(
     {
         "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
+        "pickles-by-name", "counts-gpus",
         "asks-of-file", "opens-file", "reads-file", "changes-file", "of-workers", "waits", "waits-if-told",
         "also-of-others", "awaits", "runs-at-end", "changes-inherited", "kept-by-system", "added-by-system",
         "reflects", "runs-at-fork", "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
