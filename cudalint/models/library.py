@@ -338,13 +338,21 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
             if "*" in name:
                 library.patterns.append((name, spec))
             else:
-                library.functions[name] = spec
+                library.functions[name] = _beside(library.functions.get(name), spec)
                 if "state" in entry:
                     declared.append((name, ProcessEffect(str(entry["state"]))))
     library.owned.update(_list(head.get("owns")))
     if isinstance(least := head.get("least"), str):
         library.least.update(dict.fromkeys(_list(head.get("owns")), least))
     return declared
+
+
+def _beside(known: Spec | None, spec: Spec) -> Spec:
+    """An entry with those of other releases that were read before it."""
+    if known is None or "releases" not in known or "releases" not in spec:
+        return spec
+    others = known.get("others", ())
+    return {**spec, "others": (*(others if isinstance(others, tuple) else ()), known)}
 
 
 # Effects of libraries that use a GPU by themselves, though none of their functions is said to.
@@ -355,17 +363,26 @@ def _gpu_roots(document: Mapping[str, object], framework: object) -> Iterable[st
     """The packages of a model file that may use a GPU, and those that are other names for them."""
     found: set[str] = set()
     for entry in _entries(document, "function"):
-        if framework or entry.get("gpu", "none") != "none" or entry.get("does") in _ON_GPU:
+        if framework or (_may_use_gpu(entry) and not _is_marked(entry)):
             found.update(_root(name) for name in _list(entry["names"]))
     found -= {"?", "cudalint"}
     yield from found
     yield from (_root(alias) for alias, target in _table(document, "alias").items() if _root(str(target)) in found)
 
 
+def _may_use_gpu(entry: Mapping[str, object]) -> bool:
+    return entry.get("gpu", "none") != "none" or entry.get("does") in _ON_GPU
+
+
+def _is_marked(entry: Mapping[str, object]) -> bool:
+    """Whether other words than the name of its package show that something uses a GPU: those of a package for that."""
+    return entry.get("does") == "gpu" and "marks" in entry
+
+
 def _add_gpu_functions(library: Library, document: Mapping[str, object]) -> None:
     """Note what uses a GPU when it is called or imported, but of frameworks: their uses are told from the text."""
     for entry in _entries(document, "function"):
-        if entry.get("gpu", "none") == "none" and entry.get("does") not in _ON_GPU:
+        if not _may_use_gpu(entry) or _is_marked(entry):
             continue
         for name in _list(entry["names"]):
             if name.startswith("import "):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from cudalint.models.releases import parsed
+
 EFFECTS = frozenset({"none", "told", "query", "driver", "init", "use", "touch"})
 
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
@@ -31,7 +33,7 @@ TRAITS = frozenset(
         "also-of-others", "awaits", "runs-at-end", "changes-inherited", "kept-by-system", "added-by-system",
         "reflects", "runs-at-fork", "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "may-give-none", "gives-rows", "gives-host-data", "program-without-gpu", "program-that-asks",
-        "launches-ranks",
+        "launches-ranks", "runs-programs",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
@@ -90,7 +92,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "refuses": str,
     "reused": bool,
     "unless-env": str,
-    "since": str,
+    "releases": str,
     "decorator": bool,
     "children": str,
     "lazy": bool,
@@ -111,6 +113,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "exact": bool,
     "expected": bool,
     "selects": str,
+    "sets": dict,
     "note": str,
     "state": str,
     "calls": bool,
@@ -231,7 +234,7 @@ DOES = frozenset(
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.routes", "server.fork", "server.run", "server.started",
         "answer.streamed",
-        "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
+        "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent", "spread",
         "remote", "remote.decorator", "remote.given", "remote.gpus", "remote.options", "remote.run", "remote.start",
         "isolated", "isolated.decorator", "isolated.call",
         "isolated.now", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
@@ -241,7 +244,7 @@ DOES = frozenset(
         "log.adapted", "log.adapter", "log.attach", "log.child", "log.configure",
         "log.enabled", "log.format", "log.record", "log.settings",
         "starmap", "exit", "finalizer", "stop",
-        "str.method",
+        "str.method", "str.template",
         "suite", "suite.add", "suite.case", "suite.load", "suite.run",
         "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
         "test.fixture", "test.parametrize", "test.row", "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
@@ -341,6 +344,10 @@ def _function(entry: Mapping[str, object], source: str) -> None:
         raise ModelError(f"{where}: nothing is known that does {does!r}{_nearest(does, DOES)}")
     for key in ("marks", "methods", "plain"):
         _texts(entry.get(key, []), f"{where}: {key}")
+    if "releases" in entry and parsed(str(entry["releases"])) is None:
+        raise ModelError(
+            f"{where}: releases must be a package and a range, as in 'torch >=2.1,<2.5', not {entry['releases']!r}"
+        )
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")

@@ -20,6 +20,7 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
+from cudalint.models.releases import Admitted, of
 from cudalint.project import command_lines, deployments, pytest_files, requirements
 from cudalint.project.command_lines import CommandLine
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
@@ -488,9 +489,9 @@ class FileProgram:
         """Whether a module belongs to a library that is itself the project, as its metadata says."""
         return self.layout.is_installed_as(module.partition(".")[0])
 
-    def is_older(self, package: str, release: str) -> bool:
-        """Whether the project is only used with releases of a package before one."""
-        return requirements.is_older(self.layout.newest, package, release)
+    def admitted(self, package: str) -> Admitted:
+        """The releases of a package that the project is used with, as far as its files name them."""
+        return of(self.layout.admitted, package)
 
     def below_library(self, importer: str, library: str, name: str) -> str | None:
         """The project's module that ``from library import name`` means, in a folder called as the library is."""
@@ -821,7 +822,7 @@ def program(
     result.known = known or KnownFacts(result.known.lexicon, store, root or placed.top)
     if root is not None:
         placed.distributions = distributions(root)
-        placed.newest = requirements.newest(root)
+        placed.admitted = requirements.admitted(root)
         result.commands = frozenset(_placed(result, console_scripts(root)))
         servers = deployments.servers(root)
         result.preloaded = frozenset(
@@ -846,14 +847,21 @@ def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tu
             yield from ((conf, application, deployments.CONFIGURES) for application in served)
 
 
+# Modules that run a program once they have prepared its process by their own ``install()``.
+RUNS_PROGRAMS = "runs-programs"
+
+
 def _told(files: FileProgram, root: str) -> Iterable[tuple[str, CommandLine]]:
     """Programs and the words that files start them with: of each program a few, those of most words first."""
     lines: dict[str, set[CommandLine]] = {}
     for folder, target, line in command_lines.found(root):
-        if line.is_decisive and (home := _program_called(files, folder, target, root)) is not None:
+        if line.through and not files.library.traits.has(line.through, RUNS_PROGRAMS):
+            continue
+        decides = line.sets_something or line.through
+        if decides and (home := _program_called(files, folder, target, root)) is not None:
             lines.setdefault(home, set()).add(line)
     for home, told in lines.items():
-        known = {line.words: line for line in sorted(told, reverse=True)}
+        known = {(line.words, line.through): line for line in sorted(told, reverse=True)}
         chosen = sorted(known.values(), key=lambda line: (-len(line.words), line))
         yield from ((home, line) for line in chosen[: command_lines.MOST_LINES])
 

@@ -149,6 +149,8 @@ class EntryRecord:
     testing: State | None = None
     by_pytest: bool = False
     serves: bool = False
+    # Whether it asked for the words of its command line.
+    reads_words: bool = False
     processes: dict[Site, list[Process]] = field(default_factory=dict)
     trace_steps: list[TraceStep] = field(default_factory=list)
     # For a map of the processes; None where no map is wanted.

@@ -259,6 +259,7 @@ def define_flag(machine: Machine, call: Call) -> Results:
 
 def parse_args(machine: Machine, call: Call) -> Results:
     """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
+    machine.record.reads_words = True
     _, found, _ = _parser_of(call)
     fields: dict[str, Value] = {}
     kinds: dict[str, Value] = {}

@@ -195,7 +195,8 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         waits=obj.fields.get("<waits>") == TRUE,
     )
     library = "multiprocessing" if state.process.method("joblib").names is None else "joblib"
-    ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, None)
+    context = None if strings(obj.fields["<backend>"]) else obj.fields["<backend>"]
+    ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, context)
     lost = pickling_errors.unpicklable_task(state, joined.function) if backend == "multiprocessing" else None
     if lost is not None:
         ended = [Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []) for way in ways]
@@ -234,10 +235,17 @@ def _backend(obj: LibraryObject, state: State) -> str | None:
     if len(given) == 1:
         return given[0] if given[0] in _BACKENDS else None
     if obj.fields["<backend>"] != NONE:
-        return None
+        return "multiprocessing" if _is_context(obj.fields["<backend>"], state) else None
     if strings(obj.fields["<prefer>"]) == ["threads"]:
         return "threading"
     return "loky"
+
+
+def _is_context(value: Value, state: State) -> bool:
+    """Whether a backend is a context of multiprocessing, whose pools joblib takes then, or that module itself."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return atom == Lib("multiprocessing") or (isinstance(found, LibraryObject) and "<method>" in found.fields)
 
 
 _BACKENDS = frozenset({"loky", "multiprocessing", "threading", "sequential"})

@@ -327,7 +327,7 @@ def command_object(machine: Machine, call: Call) -> Results:
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Instance | Dict):
         return one_of(machine, call, component, call.state)
-    asked = flags.of_function(machine, component, call.state)
+    asked = flags.of_function(machine, component, call.state, flags.own_line(machine, call.state))
     # Its user may give it flags that only its ``**kwargs`` take.
     made = machine.call_value(component, [], asked, call.state, call.frame, call.site, is_open=True)
     if not isinstance(found, Class):
@@ -348,7 +348,7 @@ def one_of(machine: Machine, call: Call, component: Value, state: State) -> Resu
     for function in functions:
         if any(isinstance(a, Const | Unknown) for a in function):
             continue
-        asked = flags.of_function(machine, function, state)
+        asked = flags.of_function(machine, function, state, flags.own_line(machine, state))
         results.extend(machine.call_value(function, [], asked, state.clone(), call.frame, call.site, is_open=True))
     return [(after, NONE) for after, _ in results]
 

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from cudalint.machine.effects.receivers import initialised
-from cudalint.machine.effects.stdlib import lookups
+from cudalint.machine.effects.stdlib import lookups, settings
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import NAMESPACE, WHOLE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -104,10 +104,12 @@ def _updated(machine: Machine, call: Call) -> dict[str, Value] | None:
 
 
 def validated(machine: Machine, call: Call) -> Results:
-    """``Model.model_validate(data)``: an instance of what a dict holds."""
+    """``Model.model_validate(data)``: an instance of what a dict holds, or a text of one."""
     state, cls = call.state, call.receiver
     found = state.get(cls) if isinstance(cls, Ref) else None
     given = call.get("obj") or ()
+    if call.text("key") == "json":
+        given = settings.told(machine, "json", given, call) or given
     data = state.get(atom) if isinstance(atom := only(given), Ref) else None
     if isinstance(data, Instance):
         return [(state, given)]
