@@ -207,7 +207,7 @@ DOES = frozenset(
         "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv", "not-at-exit",
         "is-callable", "is-class", "is-dataclass", "iter", "options.parsed", "options.parser",
         "job", "job.decorator", "jobs.run",
-        "kernel", "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
+        "kernel", "kernel.made", "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
         "list.init", "list.method", "managed", "load", "load.item", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.all",
         "method.context", "method.get",
@@ -247,7 +247,7 @@ DOES = frozenset(
         "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
         "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
-        "type", "type.call", "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
+        "type", "type-hints", "type.call", "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
         "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from cudalint.machine import paths
 from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.effects.stdlib.attributes import has
@@ -191,11 +192,13 @@ def _action(call: Call, name: str, names: list[str]) -> Value:
 
 
 def _as_spelled(call: Call, names: list[str]) -> str:
-    """How an option is spelled, behind what its words become: text, a number, or what is not known."""
+    """How an option is spelled, behind what its words become: text, a number, what is made of it, or what is not known."""
     kinds = {NONE: "text", (Lib("builtins.str"),): "text", (Lib("builtins.int"),): "int"}
+    kind = call.kwargs.get("type", NONE)
+    known = "made" if declared.is_converter(kind) else kinds.get(kind, "other")
     action = call.kwargs.get("action", NONE)
     plain = (action in (NONE, const("store")) or isinstance(only(action), Ref)) and "nargs" not in call.kwargs
-    return " ".join([kinds.get(call.kwargs.get("type", NONE), "other") if plain else "other", *names])
+    return " ".join([known if plain else "other", *names])
 
 
 def _is_file(machine: Machine, kind: Value) -> bool:
@@ -263,6 +266,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     kinds: dict[str, Value] = {}
     acts: dict[str, Value] = {}
+    given: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
         words = words_of(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
@@ -282,7 +286,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
         fields |= {} if declared.UNDECLARED in found.fields else {WHOLE: TRUE}
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
-    for state, options in _converted(machine, call, fields, kinds):
+    for state, options in _converted(machine, call, fields, kinds, given):
         for after, namespace in _namespaces(machine, replace(call, state=state), options):
             acted = _acted(machine, replace(call, state=after), {} if found is None else found.fields, acts, namespace)
             results.extend(_parsed(call, done, namespace) for done in acted)
@@ -340,19 +344,20 @@ def _acted(
 
 
 def _converted(
-    machine: Machine, call: Call, fields: dict[str, Value], kinds: dict[str, Value]
+    machine: Machine, call: Call, fields: dict[str, Value], kinds: dict[str, Value], given: Collection[str]
 ) -> list[tuple[State, dict[str, Value]]]:
     """What types make of words, and of defaults that are texts: a parser calls them with no others."""
-    paths = [(call.state, fields)]
+    ways = [(call.state, fields)]
     for name, kind in kinds.items():
-        if not isinstance(constant(fields.get(name, ())), str):
+        value = fields.get(name, ())
+        if not (_is_convertible(value) if name in given else isinstance(constant(value), str)):
             continue
-        paths = [
+        ways = [
             (after, {**options, name: value})
-            for state, options in paths
+            for state, options in ways
             for after, value in machine.call_value(kind, [options[name]], {}, state, call.frame, call.site)
         ]
-    return paths
+    return ways
 
 
 def _said_by_command(parser: LibraryObject, words: Iterable[str]) -> dict[str, Value]:
@@ -449,9 +454,15 @@ def _value_among(kind: str, names: list[str], words: list[Value], call: Call) ->
         name, is_set, rest = text.partition("=") if isinstance(text, str) else ("", "", "")
         if name in names and name.startswith("-"):
             value = const(rest) if is_set else words[i + 1] if i + 1 < len(words) else ()
-            found = value if kind == "text" and value else _number(value) if kind == "int" else None
+            is_kept = kind == "text" or (kind == "made" and _is_convertible(value))
+            found = value if is_kept and value else _number(value) if kind == "int" else None
             found = found or unknown("option", call.site, name)
     return found
+
+
+def _is_convertible(word: Value) -> bool:
+    """Whether a word is known well enough for the type of an option to be called with it."""
+    return isinstance(constant(word), str) or paths.located(word) is not None
 
 
 def _number(value: Value) -> Value:

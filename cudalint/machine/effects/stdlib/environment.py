@@ -51,8 +51,9 @@ _TAKING_ALL = ("tensorflow", "jax")
 _MOST_FOLDERS = 6
 _NOT_SET = Raised(None, ("KeyError", "LookupError"))
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
-# What a library reads while it is imported, and never again (jax 0.11: ``config.py`` makes its flags then).
-_READ_AT_IMPORT = {"JAX_PLATFORMS": "jax", "JAX_PLATFORM_NAME": "jax"}
+# What a library reads while it is imported, and never again (jax 0.11: ``config.py`` makes its flags then; numba 0.6x:
+# ``numba.cuda`` is the simulator, or not).
+_READ_AT_IMPORT = {"JAX_PLATFORMS": "jax", "JAX_PLATFORM_NAME": "jax", "NUMBA_ENABLE_CUDASIM": "numba"}
 _OF_MEETING = frozenset({*RENDEZVOUS, "RANK", "WORLD_SIZE"})
 
 
