@@ -78,8 +78,8 @@ class Class:
 
     ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
     ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was, and of a protocol that
-    objects can be asked for it. ``types`` are the annotations of its variables that are names. ``given_gpus``: a scheduler makes them in processes that see the GPUs alone which it
-    gave each of them.
+    objects can be asked for it. ``types`` are the annotations of its variables that are names. ``given_gpus``: a
+    scheduler makes them in processes that see the GPUs alone which it gave each of them.
     """
 
     name: str

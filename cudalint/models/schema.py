@@ -246,8 +246,9 @@ DOES = frozenset(
         "thread", "thread.call", "thread.alive", "thread.cancel", "thread.join", "thread.start",
         "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
-        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
-        "type", "type-hints", "type.call", "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
+        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.evaluate", "transformers.train",
+        "transformers.trainer", "type", "type-hints", "type.call",
+        "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
         "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

@@ -591,6 +591,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "transformers.arguments": library_objects.training_arguments,
     "transformers.trainer": library_objects.trainer,
     "transformers.train": library_objects.trainer_train,
+    "transformers.evaluate": library_objects.trainer_evaluate,
     "trainer": lightning.trainer,
     "trainer.strategy": lightning.strategy,
     "trainer.fit": lightning.trainer_fit,

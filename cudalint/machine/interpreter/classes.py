@@ -572,8 +572,8 @@ class Classes(Core):
         """What the fields of a dataclass are said to be, where that is a name, or a text."""
         found: dict[str, Value] = {}
         for entry in reversed(self.mro(cls, state)):
-            for name, node in entry.types if isinstance(entry, Class) else ():
-                found[name] = self.named_type(entry, node, state)
+            if isinstance(entry, Class):
+                found.update((name, self.named_type(entry, node, state)) for name, node in entry.types)
         return found
 
     def named_type(self, cls: Class, node: ir.Expr, state: State) -> Value:

@@ -192,7 +192,7 @@ def _action(call: Call, name: str, names: list[str]) -> Value:
 
 
 def _as_spelled(call: Call, names: list[str]) -> str:
-    """How an option is spelled, behind what its words become: text, a number, what is made of it, or what is not known."""
+    """How an option is spelled, behind what its words become: text, a number, what its type makes, or nothing known."""
     kinds = {NONE: "text", (Lib("builtins.str"),): "text", (Lib("builtins.int"),): "int"}
     kind = call.kwargs.get("type", NONE)
     known = "made" if declared.is_converter(kind) else kinds.get(kind, "other")
