@@ -237,7 +237,7 @@ DOES = frozenset(
         "signal.handle", "signal.killed", "signal.raised",
         "called-later", "timed", "schedule", "schedule.run", "selector.register", "selector.select", "warned",
         "log.adapted", "log.adapter", "log.attach", "log.child", "log.configure",
-        "log.enabled", "log.format", "log.record", "log.settings",
+        "log.enabled", "log.format", "log.queue", "log.record", "log.settings",
         "starmap", "exit", "finalizer", "stop",
         "str.method",
         "suite", "suite.add", "suite.case", "suite.load", "suite.run",

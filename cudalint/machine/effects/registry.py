@@ -305,6 +305,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "log.adapted": logs.adapted,
     "log.settings": log_settings.configure,
     "log.format": logs.formats,
+    "log.queue": logs.queue_handler,
     "log.enabled": logs.enabled,
     "members": lookups.members,
     "signature": lookups.signature,
