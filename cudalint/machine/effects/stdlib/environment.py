@@ -109,7 +109,7 @@ def _lacks(machine: Machine, process: Process, name: str) -> bool:
 
 
 def _is_of_other_launcher(process: Process, name: str) -> bool:
-    """Whether a variable would number the ranks of another launcher than torchrun, by which the program started this."""
+    """Whether a variable numbers the ranks of other launchers than torchrun, by which the program started this one."""
     return "RANK" in name and name not in _OF_TORCHRUN and process.removed >= OF_OTHER_LAUNCHERS
 
 

@@ -193,11 +193,10 @@ def _emitted(machine: Machine, call: Call, states: list[State], handler: Atom, m
     for state in passed:
         found = state.get(handler) if isinstance(handler, Ref) else None
         method = _emitter(machine, found, state) if isinstance(found, Instance) else None
-        if method is None and isinstance(found, Instance) and isinstance(handler, Ref) and _queues(machine, found, state):
-            after.extend(_queued(machine, call, state, handler, found, made))
-            continue
         if method is None:
-            after.extend(_formatted(machine, call, state, handler, made))
+            is_queued = isinstance(found, Instance) and _queues(machine, found, state)
+            carries_on = _queued if is_queued else _formatted
+            after.extend(carries_on(machine, call, state, handler, made))
             continue
         bound: Value = (Bound(method, handler),)
         after.extend(done for done, _ in machine.call_value(bound, [made], {}, state, call.frame, call.site))
@@ -210,10 +209,11 @@ def _queues(machine: Machine, handler: Instance, state: State) -> bool:
     return own and machine.library_base(handler.cls, state) == _QUEUE_HANDLER
 
 
-def _queued(
-    machine: Machine, call: Call, state: State, handler: Ref, found: Instance, made: Value
-) -> list[State]:
+def _queued(machine: Machine, call: Call, state: State, handler: Atom, made: Value) -> list[State]:
     """A record goes to the queue of a handler as ``prepare()`` leaves it; of the library, that is a text."""
+    found = state.get(handler) if isinstance(handler, Ref) else None
+    if not isinstance(found, Instance):
+        return [state]
     prepare = machine.user_method(found, _PREPARES, state)
     ways: Results = [(state, unknown("prepared", call.site))]
     if prepare is not None:
