@@ -37,6 +37,8 @@ from cudalint.machine.values import (
 
 # Before the name of an option: how it is spelled, and what makes it of a word.
 _SPELLED, _TYPE = "<spelled> ", "<type> "
+# Begins what stands for a word that is a path.
+_PATH_AT = "\0path "
 # What makes the object of the program's own class that is called where an option is given.
 _ACTION = "<action> "
 _PARSER = "argparse.ArgumentParser"
@@ -272,7 +274,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
         said = {**found.fields, **_said_by_command(found, words or ())}
         if call.frame.tries and _are_refused(found.fields, words):
             return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
-        known = _written_down(call, found.fields, words)
+        known = _written_down(machine, call, found.fields, words)
         # Of the options that are not among the known ones none is given.
         told = words if known is None else []
         fields = {k[2:]: _parsed_as(v, told) for k, v in said.items() if k.startswith("--")}
@@ -298,7 +300,9 @@ def _are_refused(fields: dict[str, Value], words: list[str] | None) -> bool:
     return words is not None and declared.parsed(fields, words) is declared.REFUSED
 
 
-def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None) -> dict[str, Value] | None:
+def _written_down(
+    machine: Machine, call: Call, fields: dict[str, Value], words: list[str] | None
+) -> dict[str, Value] | None:
     """The options that are given by words which are all written down, as argparse reads them; None of others."""
     if not words or _NAMES in fields:
         return None
@@ -306,14 +310,16 @@ def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None)
     return (
         None
         if given is None or given is declared.REFUSED
-        else {name: _as_value(value, call) for name, value in given.items()}
+        else {name: _as_value(value, machine, call) for name, value in given.items()}
     )
 
 
-def _as_value(value: object, call: Call) -> Value:
+def _as_value(value: object, machine: Machine, call: Call) -> Value:
     if isinstance(value, list):
-        row = Sequence("list", tuple(_as_value(part, call) for part in value))
+        row = Sequence("list", tuple(_as_value(part, machine, call) for part in value))
         return (call.state.new(("option", call.site), row),)
+    if isinstance(value, str):
+        return _in_its_place(value, machine, call)
     return const(value if isinstance(value, bool | int | float | str) else None)
 
 
@@ -376,8 +382,21 @@ def words_of(machine: Machine, call: Call) -> list[str] | None:
     """The words of a command line that the program makes up by itself, where all are known."""
     items = machine.exact_items(call.get("args") or (), call.state)
     items = _own_words(call) if items is None else items
-    words = None if items is None else [constant(item) for item in items]
+    words = None if items is None else [_as_word(place, item) for place, item in enumerate(items)]
     return None if words is None or not all(isinstance(word, str) for word in words) else [str(word) for word in words]
+
+
+def _as_word(place: int, item: Value) -> object:
+    """A word; a path from the program's own file, which is no constant, is known by its place."""
+    found = paths.located(item) if constant(item) is ... else None
+    return constant(item) if found is None or found.module is None else f"{_PATH_AT}{place}"
+
+
+def _in_its_place(word: str, machine: Machine, call: Call) -> Value:
+    """What stands for a word, which a path is known by."""
+    items = machine.exact_items(call.get("args") or (), call.state) or _own_words(call) or []
+    place = word.removeprefix(_PATH_AT)
+    return items[int(place)] if word.startswith(_PATH_AT) and int(place) < len(items) else const(word)
 
 
 def _own_words(call: Call) -> list[Value] | None:
@@ -481,6 +500,9 @@ def _parsed_as(value: Value, words: list[str] | None) -> Value:
                 made.append(Const(_is_given(flag, words) == (kind == "flag")))
             case Unknown(sym=("option", _, str(flag), str())) if len(value) > 1 and not _is_given(flag, words):
                 continue
+            case Unknown(sym=("option", _, str(flag), "value" | "number")) if not _is_given(flag, words):
+                # It has no default.
+                made.extend(NONE)
             case _:
                 made.append(atom)
     return tuple(made)
