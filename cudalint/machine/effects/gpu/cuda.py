@@ -56,7 +56,7 @@ def touch(
     if effect == "told":
         state.process = replace(process, told=process.told | {framework})
         return state
-    if framework == "jax" and keeps_to_cpu(process):
+    if (framework == "jax" and keeps_to_cpu(process)) or (framework == "numba" and is_simulated(process)):
         return state
     if effect in FAILS and process.forked and process.poison is not None:
         return _fail_in_child(machine, state, frame, site, framework, what, by_default)
@@ -444,6 +444,11 @@ def keeps_to_cpu(process: Process) -> bool:
     """Whether the environment keeps JAX off the GPU, which it looks at when it is imported."""
     is_told = process.environ("JAX_PLATFORMS") == const("cpu") and "JAX_PLATFORMS" not in process.unread
     return is_told and not process.is_initialised("jax")
+
+
+def is_simulated(process: Process) -> bool:
+    """Whether numba simulates its kernels on the host, as a variable says that it looks at when it is imported."""
+    return is_set(process, "NUMBA_ENABLE_CUDASIM") and "NUMBA_ENABLE_CUDASIM" not in process.unread
 
 
 def computes_on_cpu(process: Process, framework: str) -> bool:

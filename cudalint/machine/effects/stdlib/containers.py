@@ -642,7 +642,7 @@ def dict_method(machine: Machine, call: Call) -> Results:
         case "copy":
             return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
         case "clear":
-            machine.store_dict(ref, replace(found, items={}, element=(), exact=True), state)
+            machine.store_dict(ref, replace(found, items={}, element=(), exact=True, among=None), state)
             return [(state, NONE)]
     return [(state, unknown("dict", name, call.site))]
 
@@ -685,7 +685,8 @@ def _update(machine: Machine, call: Call, ref: Ref, found: Dict) -> Results:
     for state, held in paths:
         items = {**held.items}
         items.update(call.kwargs)
-        machine.store_dict(ref, replace(held, items=items, exact=held.exact and not call.open), state)
+        is_exact, among = held.exact and not call.open, None if call.open else held.among
+        machine.store_dict(ref, replace(held, items=items, exact=is_exact, among=among), state)
     return [(state, NONE) for state, _ in paths]
 
 
