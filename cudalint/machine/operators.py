@@ -479,7 +479,7 @@ def item(found: Sequence | Dict, key: Value) -> Value:
             return found.items[wanted]
         if wanted is ...:
             return union([*found.items.values(), found.element])
-        return found.element
+        return _under(found.element, wanted)
     if found.items is not None:
         if isinstance(wanted, int) and not found.open and -len(found.items) <= wanted < len(found.items):
             return found.items[wanted]
@@ -614,16 +614,33 @@ def merged(one: Dict, two: Dict) -> Dict:
     """``one | two``; where not all keys of the second are known, it may have those of the first."""
     items = {**one.items, **two.items}
     if not two.exact and two.element:
-        items.update({key: union([value, two.element]) for key, value in one.items.items() if key not in two.items})
+        rest = {key: value for key, value in one.items.items() if key not in two.items}
+        items.update({key: union([value, _under(two.element, key)]) for key, value in rest.items()})
     return replace(one, items=items, element=union([one.element, two.element]), exact=one.exact and two.exact)
 
 
 def overlaid(found: Dict, mapping: Value, sym: Hashable) -> Dict:
-    """``{**found, **mapping}`` of a mapping of which nothing is known: it may give each key another value."""
+    """``{**found, **mapping}`` of a mapping of which nothing is known: each key may have another value."""
     atom = only(mapping)
     base = atom.sym if isinstance(atom, Unknown) else sym
     items = {key: union([value, unknown(LAID_OVER, base, key)]) for key, value in found.items.items()}
-    return replace(found, items=items, exact=False)
+    return replace(found, items=items, element=union([found.element, unknown(LAID_OVER, base)]), exact=False)
+
+
+def _under(element: Value, key: Hashable) -> Value:
+    """What stands under a key that is not known to be there: each of a mapping of which nothing is known is another."""
+    match only(element):
+        case Unknown(sym=(str(kind), base)) if kind == LAID_OVER:
+            return unknown(LAID_OVER, base, key)
+    return element
+
+
+def is_laid_over(value: Value) -> bool:
+    """Whether a value is what a mapping has under a key of which nothing is known: that, or the default asked for."""
+    match only(value):
+        case Unknown(sym=(str(kind), _, _)):
+            return kind == LAID_OVER
+    return False
 
 
 def append(found: Sequence, value: Value) -> Sequence:
