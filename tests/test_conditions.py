@@ -32,6 +32,20 @@ def start():
 """
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
+    "a loop that ends before, entered or not": (
+        "torch.cuda.init()\nstep = input()\nwhile step not in sys.argv:\n    step = input()\n"
+        "while os.path.exists(step) and len(step) > 3:\n    step = input()\nstart()\n",
+        None,
+    ),
+    "a loop in which it happens": (
+        "torch.cuda.init()\nwhile len(input()) > 3:\n    start()\n",
+        "if `len(input())` is more than 3",
+    ),
+    "a weight of 1.0, which is no number of things": (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--weight', type=float, default=1.0)\n"
+        "args = parser.parse_args()\nif args.weight > 0:\n    torch.cuda.init()\n    start()\n",
+        None,
+    ),
     "a flag of click, which is off by default": (
         "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n"
         "    if gpu:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",

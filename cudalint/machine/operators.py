@@ -479,7 +479,7 @@ def item(found: Sequence | Dict, key: Value) -> Value:
             return found.items[wanted]
         if wanted is ...:
             return union([*found.items.values(), found.element])
-        return () if found.among is not None and wanted not in found.among else found.element
+        return () if found.among is not None and wanted not in found.among else _under(found.element, wanted)
     if found.items is not None:
         if isinstance(wanted, int) and not found.open and -len(found.items) <= wanted < len(found.items):
             return found.items[wanted]
@@ -633,17 +633,34 @@ def merged(one: Dict, two: Dict) -> Dict:
     items = {**one.items, **two.items}
     if not two.exact and two.element:
         others = {key: value for key, value in one.items.items() if key not in two.items and _may_have(two, key)}
-        items.update({key: union([value, two.element]) for key, value in others.items()})
+        items.update({key: union([value, _under(two.element, key)]) for key, value in others.items()})
     element, is_exact = union([one.element, two.element]), one.exact and two.exact
     return replace(one, items=items, element=element, exact=is_exact, among=either(one, two))
 
 
 def overlaid(found: Dict, mapping: Value, sym: Hashable) -> Dict:
-    """``{**found, **mapping}`` of a mapping of which nothing is known: it may give each key another value."""
+    """``{**found, **mapping}`` of a mapping of which nothing is known: each key may have another value."""
     atom = only(mapping)
     base = atom.sym if isinstance(atom, Unknown) else sym
     items = {key: union([value, unknown(LAID_OVER, base, key)]) for key, value in found.items.items()}
-    return replace(found, items=items, exact=False, among=None)
+    element = union([found.element, unknown(LAID_OVER, base)])
+    return replace(found, items=items, element=element, exact=False, among=None)
+
+
+def _under(element: Value, key: Hashable) -> Value:
+    """What stands under a key that is not known to be there: each of a mapping of which nothing is known is another."""
+    match only(element):
+        case Unknown(sym=(str(kind), base)) if kind == LAID_OVER:
+            return unknown(LAID_OVER, base, key)
+    return element
+
+
+def is_laid_over(value: Value) -> bool:
+    """Whether a value is what a mapping has under a key of which nothing is known: that, or the default asked for."""
+    match only(value):
+        case Unknown(sym=(str(kind), _, _)):
+            return kind == LAID_OVER
+    return False
 
 
 def append(found: Sequence, value: Value) -> Sequence:

@@ -176,7 +176,7 @@ _ACTS = {
     b"cuda": rb"\bcuda\.\w+\(|(?<=\.)cuda\(|(?<=[\"'])cuda\b|\bcuda\.gpus\b",
     b"cupy": rb"\bcupy\.\w+\(",
     b"cp": rb"\bcp\.\w+\(",
-    b"jax": rb"\bjax\.devices",
+    b"jax": rb"\bjax\.(?:devices|(?:numpy|nn|lax)\.\w+\()",
     b"is_available": rb"(?<=\.)is_available\(",
     b"jnp": rb"\bjnp\.\w+\(",
     b"tf": rb"\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b",

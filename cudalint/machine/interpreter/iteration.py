@@ -232,6 +232,7 @@ class Iteration(Core):
         self.open_loops += 1
         before: Held = {}
         held: Held = {}
+        supposed: set[questions.Fact] = set()
         for i in range(MOST_TURNS):
             if i >= ROUNDS and not decided and not (endless and self._tries_on(node, states, left, returned, frame)):
                 break
@@ -241,11 +242,14 @@ class Iteration(Core):
                 self.begins_round(current)
                 if i > 0:
                     file_questions.has_waited(current)
+                known = current.facts
                 yes, no = self.branch(node.test, current, frame)
                 decided = decided and not (yes and no)
                 entering.extend(yes)
                 if i > 0 or not yes:
                     finished.extend(no)
+                elif no:
+                    supposed.update(fact for entered in yes for fact in entered.facts if fact not in known)
             if not decided and not is_short:
                 self.before_loops[-1] = lists
             states = self.block(node.body, self.joined(entering), frame)
@@ -281,6 +285,8 @@ class Iteration(Core):
             after = self.block(node.orelse, self.joined([*left_last, *finished]), frame)
         for current in (*after, *left):
             current.second_round = was_second
+            # A loop that may be entered is: what follows rests on nothing that was true when it was.
+            current.facts = tuple(fact for fact in current.facts if fact not in supposed)
         return self.joined([*after, *left])
 
     def _is_drained(self, test: ir.Expr, state: State, frame: Frame) -> bool:
