@@ -1370,6 +1370,23 @@ UNCARRIED = {
     "a context variable": ("import contextvars\nSIZE = contextvars.ContextVar('size', default=1)\n", "SIZE.get()"),
     "a lock": ("import threading\nLOCK = threading.Lock()\n", "LOCK.locked()"),
     "a generator": ("SIZES = (n for n in (1, 2))\n", "next(SIZES)"),
+    "a lock of processes": ("import multiprocessing\nLOCK = multiprocessing.Lock()\n", "LOCK is not None"),
+    "a shared number": ("import multiprocessing\nSIZE = multiprocessing.Value('i', 1)\n", "SIZE.value"),
+    "a queue of an object": (
+        "import multiprocessing\n\n\nclass Rows:\n    def __init__(self):\n"
+        "        self.queue = multiprocessing.Queue()\n\n\nROWS = Rows()\n",
+        "ROWS.queue is not None",
+    ),
+    "matches": ("import re\nFOUND = re.finditer('.', 'abc')\n", "next(FOUND)"),
+    "a property that is kept": (
+        "import functools\n\n\nclass Kept:\n    @functools.cached_property\n    def size(self):\n"
+        "        return 1\n\n\nKEPT = Kept()\n",
+        "KEPT.size",
+    ),
+    "a function for each type": (
+        "import functools\n\n\n@functools.singledispatch\ndef size(of):\n    return 1\n\n",
+        "size(1)",
+    ),
     "what another function reads": (
         "import threading\nLOCAL = threading.local()\n\n\ndef size():\n    return LOCAL.size\n\n",
         "size()",

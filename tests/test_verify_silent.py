@@ -113,6 +113,43 @@ def test_a_failure_that_a_finding_may_predict_is_not_called_the_program_s_own(
         assert expected in err
 
 
+FULL = """\
+import multiprocessing
+import queue
+
+import torch
+
+
+class Shared:
+    def __reduce__(self):
+        raise RuntimeError("CUDA error: out of memory")
+
+
+def work(tasks, out):
+    try:
+        out.put(str(tasks.get(timeout=3)))
+    except queue.Empty:
+        out.put("nothing came")
+
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    tasks, out = context.Queue(), context.Queue()
+    worker = context.Process(target=work, args=(tasks, out))
+    worker.start()
+    tasks.put((Shared(), torch.cuda.Stream()))
+    print(out.get(timeout=60))
+    worker.join()
+"""
+
+
+def test_a_full_gpu_confirms_nothing_about_what_pickles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream that was sent would have been refused; that no room was left says nothing of it."""
+    (tmp_path / "train.py").write_text(FULL)
+    _, told, _ = run(tmp_path / "train.py", monkeypatch, on_paper=True)
+    assert [(one["code"], one["status"]) for one in told["findings"]] == [("CUD305", "reached")]
+
+
 ASKS = """\
 import multiprocessing
 import os

@@ -43,6 +43,8 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
         dropped = in_file(view, [view.without_argument(call, argument)])
         if _asks_for_pinning(case):
             yield Proposal(message, dropped, doubt="the program asks whether something is pinned")
+        elif _is_own(case, call):
+            yield Proposal(message, dropped, doubt="a loader of the program's own is told `pin_memory`")
         elif any(reads_itself(source.text) for source in case.basis.files.sources.values()):
             yield Proposal(message, dropped, doubt="the program may read its own text")
         elif not _keeps_its_kind(view, call):
@@ -60,6 +62,12 @@ def no_pinning(case: Case) -> Iterator[Proposal]:
 def _asks_for_pinning(case: Case) -> bool:
     """Whether some file asks a batch or a loader whether it is pinned: another loader may be made by the same call."""
     return _has_words(case, _ASKS_FOR_PINNING)
+
+
+def _is_own(case: Case, loader: cst.Call) -> bool:
+    """Whether some file defines what makes the loader, which may do something else with what it is told."""
+    name = dotted(loader.func).rpartition(".")[2]
+    return _has_words(case, (f"class {name}(".encode(), f"def {name}(".encode()))
 
 
 def _keeps_its_kind(view: View, loader: cst.Call) -> bool:

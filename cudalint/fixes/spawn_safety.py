@@ -29,7 +29,7 @@ _SHOWN_AT_PLACE = frozenset(
         Why.CALLS, Why.SETS, Why.STORES, Why.REPEATS, Why.UNSHOWN, Why.CUT, Why.ORDER, Why.WAITS, Why.NAME,
         Why.HOW_FAR, Why.CHILDREN, Why.IDENTITY, Why.LOOKS, Why.KEPT, Why.LEFT, Why.FEWER, Why.MIXED, Why.ARRIVES,
         Why.FAILS, Why.LATER, Why.DESCRIPTOR, Why.ASKED_FOR,
-        Why.TEXT, Why.ROWS, Why.REPLACED, Why.STAYS, Why.GOES_ON,
+        Why.TEXT, Why.ROWS, Why.REPLACED, Why.STAYS, Why.LEAVES, Why.GOES_ON,
     }
 )  # fmt: skip
 # Of these the words say nothing of a call: what is called is shown as one.
@@ -241,6 +241,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return "a tensor that it is given loses the attributes that the program gave it"
         case Why.GRADIENTS:
             return "its arguments may not pickle: a tensor that was computed and needs gradients"
+        case Why.EACH:
+            return "each of several workers goes through the whole of the dataset, and a program without them once"
         case Why.NESTED:
             return "its arguments may not pickle: they may be nested too deeply"
         case Why.AT_END:

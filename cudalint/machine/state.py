@@ -606,6 +606,11 @@ class State:
             self.journal.floors.setdefault(site, count)
         return ref
 
+    def next_address(self, site: Hashable) -> Hashable:
+        """Where the next object lies that is made at a site."""
+        count = min(self.counts.get(site, self.frozen_counts.get(site, 0)), MOST_AT_A_SITE - 1)
+        return site, count, self.process.identity
+
     def fact(self, sym: Hashable) -> bool | None:
         """What this path assumed of an unknown."""
         return questions.answered(self.facts, sym)

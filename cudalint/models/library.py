@@ -84,6 +84,8 @@ class Library:
     unfamiliar: Unfamiliar = field(default_factory=Unfamiliar)
     modules: set[str] = field(default_factory=set)
     frameworks: set[str] = field(default_factory=set)
+    # Those of their packages that put nothing on a GPU without a word.
+    told: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
     attributes: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
@@ -300,6 +302,8 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     framework = head.get("framework")
     if framework:
         library.frameworks.update(head.get("roots", [framework]))
+        if framework == _TOLD:
+            library.told.update(_list(head.get("roots")))
     for alias, target in _table(document, "alias").items():
         library.aliases[alias] = str(target)
     for path, value in _table(document, "constant").items():
@@ -356,7 +360,9 @@ def _beside(known: Spec | None, spec: Spec) -> Spec:
 
 
 # Effects of libraries that use a GPU by themselves, though none of their functions is said to.
-_ON_GPU = frozenset({"engine", "estimator", "fabric", "trainer", "text-pipe", "placed"})
+_ON_GPU = frozenset({"engine", "estimator", "fabric", "trainer", "text-pipe", "placed", "keras.model"})
+# Puts nothing on a GPU unless it is told so, by words that are looked for in the text.
+_TOLD = "torch"
 
 
 def _gpu_roots(document: Mapping[str, object], framework: object) -> Iterable[str]:
@@ -380,15 +386,19 @@ def _is_marked(entry: Mapping[str, object]) -> bool:
 
 
 def _add_gpu_functions(library: Library, document: Mapping[str, object]) -> None:
-    """Note what uses a GPU when it is called or imported, but of frameworks: their uses are told from the text."""
+    """Note what uses a GPU when it is called or imported, but of torch: its uses are told from the text."""
+    known = library.gpu_functions
     for entry in _entries(document, "function"):
         if not _may_use_gpu(entry) or _is_marked(entry):
             continue
         for name in _list(entry["names"]):
             if name.startswith("import "):
                 library.effectful_imports.add(name.removeprefix("import "))
-            elif _root(name) not in library.frameworks:
-                library.gpu_functions.setdefault(_root(name), set()).add(name.rpartition(".")[2].encode())
+            elif _root(name) not in library.told:
+                known.setdefault(_root(name), set()).add(name.rpartition(".")[2].encode())
+    for alias, target in _table(document, "alias").items():
+        if "." not in alias and _root(str(target)) in known:
+            known.setdefault(alias, set()).update(known[_root(str(target))])
 
 
 def _root(path: str) -> str:

@@ -28,6 +28,7 @@ _TOP = frozenset(
 TRAITS = frozenset(
     {
         "tells-time", "lists-files", "tells-progress", "pauses", "counts-children", "writes-names", "names-nothing",
+        "pickles-by-name", "counts-gpus",
         "asks-of-file", "opens-file", "reads-file", "changes-file", "of-workers", "waits", "waits-if-told",
         "also-of-others", "awaits", "runs-at-end", "changes-inherited", "kept-by-system", "added-by-system",
         "reflects", "runs-at-fork", "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
@@ -211,7 +212,7 @@ DOES = frozenset(
         "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv", "not-at-exit",
         "is-callable", "is-class", "is-dataclass", "iter", "options.parsed", "options.parser",
         "job", "job.decorator", "jobs.run",
-        "kernel", "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
+        "kernel", "kernel.made", "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
         "list.init", "list.method", "managed", "load", "load.item", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.all",
         "method.context", "method.get",
@@ -219,7 +220,8 @@ DOES = frozenset(
         "manager.start", "manager.store", "mock", "mock.call", "mock.enter", "mock.exit", "mock.patch",
         "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
         "module.listed", "module.offload", "module.part",
-        "module.hold", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
+        "module.hold", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new",
+        "own-instance", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
         "parallel.imported", "partial", "pickle.dump", "pickle.load",
         "pid", "pin", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
@@ -241,7 +243,7 @@ DOES = frozenset(
         "signal.handle", "signal.killed", "signal.raised",
         "called-later", "timed", "schedule", "schedule.run", "selector.register", "selector.select", "warned",
         "log.adapted", "log.adapter", "log.attach", "log.child", "log.configure",
-        "log.enabled", "log.format", "log.record", "log.settings",
+        "log.enabled", "log.format", "log.queue", "log.record", "log.settings",
         "starmap", "exit", "finalizer", "stop",
         "str.method", "str.template",
         "suite", "suite.add", "suite.case", "suite.load", "suite.run",
@@ -250,8 +252,9 @@ DOES = frozenset(
         "thread", "thread.call", "thread.alive", "thread.cancel", "thread.join", "thread.start",
         "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
-        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
-        "type", "type.call", "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
+        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.evaluate", "transformers.train",
+        "transformers.trainer", "type", "type-hints", "type.call",
+        "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
         "wrapped", "wraps", "zip",
     }
 )  # fmt: skip

@@ -21,7 +21,7 @@ from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.models.releases import Admitted, of
-from cudalint.project import command_lines, deployments, pytest_files, requirements
+from cudalint.project import command_lines, deployments, pytest_files, requirements, settings_named
 from cudalint.project.command_lines import CommandLine
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
 from cudalint.project.imports import ONE_OF_ALL
@@ -158,6 +158,8 @@ class FileProgram:
     most_imported: int = MOST_IMPORTED
     _scripts: dict[str, bool] = field(default_factory=dict)
     _given_gpus: frozenset[str] | None = None
+    # Whether some file may import what something else names.
+    _by_name: bool | None = None
     # Whether some file has a word, where that was asked: entries of all modules ask for the same few.
     _words: dict[str, bool] = field(default_factory=dict)
     # The classes of the program that start something, where that was asked.
@@ -773,8 +775,29 @@ class FileProgram:
             if ONE_OF_ALL in found.names and len(within := self.submodules(home)) <= MOST_WITHIN:
                 homes.extend(within)
             yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
+        if self._some_import_by_name:
+            yield from self._read_settings(name)
         if self.package(name) == name:
             yield from self._read_beside(name)
+
+    @property
+    def _some_import_by_name(self) -> bool:
+        if self._by_name is None:
+            self._by_name = any(self.facts(name).imports_by_name for name in self.sources)
+        return self._by_name
+
+    def _read_settings(self, name: str) -> Iterable[_Import]:
+        """The modules that files of settings name which a module reads: what these are handed to may import them."""
+        own = os.path.dirname(self.sources[name].path)
+        folders = dict.fromkeys((own, self.layout.top))
+        places = [os.path.normpath(os.path.join(f, p)) for p in self.facts(name).settings_places for f in folders]
+        texts = {place: self.settings_files.text(place) or "" for place in places}
+        others = [other for place, text in texts.items() for other in settings_named.further(place, text)]
+        for text in dict.fromkeys((*texts.values(), *(self.settings_files.text(other) or "" for other in others))):
+            for dotted in settings_named.names(text):
+                home = self._home_of_text(name, dotted, 0)
+                homes = () if home is None or home == name else (*self.parents(home), home)
+                yield from (_Import(h, at_once=False) for h in homes if h in self.sources)
 
     def _read_beside(self, package: str) -> Iterable[_Import]:
         """The modules in a package that it imports where it lists its folder, or that a star import of it imports."""

@@ -15,6 +15,8 @@ _INITIALISATION = re.compile(
     r"Cannot re-initialize CUDA|initialization error|cudaErrorInitializationError|driver initialization failed|"
     r"CUDA_ERROR_NOT_INITIALIZED|CUDA initialized before forking"
 )
+# A GPU that others may have filled.
+_FULL = re.compile(r"(?i:out.of.memory)|RESOURCE_EXHAUSTED|\bOOM\b|Failed copying input")
 _SAME_GPU = re.compile(
     r"^.*(?:Duplicate GPU detected|tensor not on device passed to init_process_group).*$", re.MULTILINE
 )
@@ -46,7 +48,7 @@ _SAYINGS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"Can't get local object", frozenset({"CUD108", "CUD305"})),
     (r"[Cc]an(?:'|no)t pickle|PicklingError|no default __reduce__", frozenset({"CUD108", "CUD305"})),
     (r"devices cannot be modified after being initialized", frozenset({"CUD202", "CUD203", "CUD206"})),
-    (r"(?i)out.of.memory|RESOURCE_EXHAUSTED|\bOOM\b|Failed copying input", frozenset({"CUD201", "CUD206", "CUD504"})),
+    (_FULL.pattern, frozenset({"CUD201", "CUD206", "CUD504"})),
     (r"invalid device ordinal", frozenset({"CUD202", "CUD203", "CUD207", "CUD506"})),
     (r"at least two devices, cuda:\d+ and cuda:\d+", frozenset({"CUD202", "CUD203", "CUD204", "CUD205", "CUD506"})),
     (r"invalid resource handle|cudaErrorInvalidResourceHandle|CUDA_ERROR_INVALID_HANDLE", OF_OWNERS),
@@ -69,6 +71,11 @@ def shown_by(text: str) -> frozenset[str]:
 def speaks_of_initialisation(text: str) -> bool:
     """Whether CUDA could not be initialised, as in a forked child of a parent that had asked for it."""
     return _INITIALISATION.search(text) is not None
+
+
+def speaks_of_memory(text: str) -> bool:
+    """Whether a GPU had no room left, wherever a program came to ask for some."""
+    return _FULL.search(text) is not None
 
 
 def is_of_gpus(text: str) -> bool:

@@ -20,6 +20,7 @@ from cudalint.verify.sayings import (
     of_same_gpu,
     shown_by,
     speaks_of_initialisation,
+    speaks_of_memory,
 )
 
 _TRACEBACK = re.compile(r"Traceback \(most recent call last\):\n")
@@ -157,11 +158,13 @@ def _costs(journal: Journal) -> Iterator[Violation]:
     for event in journal.of("send"):
         yield Violation(Kind.VALUE, event.pid, event.values[0], event.stack)
     for event in journal.of("unpickled"):
-        yield Violation(Kind.PICKLING, event.pid, event.values[0], event.stack)
+        if not speaks_of_memory(event.values[0]):
+            yield Violation(Kind.PICKLING, event.pid, event.values[0], event.stack)
     for event in journal.of("refused"):
         yield Violation(Kind.REFUSED, event.pid, event.values[0], event.stack)
     for event in journal.of("lost"):
-        yield Violation(Kind.LOST, event.pid, event.values[1], event.stack)
+        if not speaks_of_memory(event.values[1]):
+            yield Violation(Kind.LOST, event.pid, event.values[1], event.stack)
     initialised = {event.pid: event for event in journal.of("init", "worked")}
     if len(initialised) > 1:
         for event in initialised.values():
@@ -195,6 +198,8 @@ def _kind(text: str, part: str, stack: Stack) -> tuple[Kind, str]:
     """What an exception shows, and the line that says so; ``part`` is all that was printed of it."""
     if speaks_of_initialisation(text):
         return Kind.FORKED_CHILD, text
+    if speaks_of_memory(text):
+        return Kind.EXCEPTION, text
     if _UNSENT.match(text) or any(_PICKLERS.search(name) and _PICKLES.search(function) for name, _, function in stack):
         return Kind.PICKLING, text
     same = of_same_gpu(part)

@@ -7,7 +7,8 @@ from collections.abc import Hashable, Iterable
 from cudalint.machine.frame import Call, Frame, Given, Raised, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
-from cudalint.machine.inheritance.staying import Staying, in_program, is_sent
+from cudalint.machine.inheritance.outliving import is_sent
+from cudalint.machine.inheritance.staying import Staying, in_program
 from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.launch.crossing import reachable

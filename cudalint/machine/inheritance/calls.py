@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import ITER, Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING, WITHOUT_ORDER, Iteration, as_set
 from cudalint.machine.inheritance.process_effects import shown
@@ -314,6 +314,8 @@ class Calls(Iteration):
             self._iterators |= made
         if does == "dict.method" and path.endswith(_GIVES_VIEWS):
             self._views |= made
+        through = tuple(a for v in ((call.receiver,), *call.args) for a in v if isinstance(a, Ref))
+        self._sources.update(dict.fromkeys(made & (self._iterators | self._views), through))
         if path in _WRAPS or (does == "vars" and any(_is_class(a, call.state) for v in call.args for a in v)):
             self._proxies |= made
         if does == "next":
@@ -321,6 +323,9 @@ class Calls(Iteration):
             results = [
                 (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
             ]
+        if does == "iter":
+            # What goes through a text is no text: it remembers how far it is.
+            results = [(s, v if any(isinstance(a, Ref) for a in v) else unknown(ITER, site)) for s, v in results]
         if does == "sentinel" and call.frame.function is not None:
             self._own.add((site, call.state.process.identity))
         if does == "environ.get":

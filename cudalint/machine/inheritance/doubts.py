@@ -42,6 +42,7 @@ class Why(Enum):
     UNPROVEN = "what the worker is given may not pickle"
     TAGGED = "a tensor loses the attributes that the program gave it when it travels"
     GRADIENTS = "a tensor that was computed with gradients does not pickle"
+    EACH = "each of several workers goes through the whole of a dataset, as a program without them would do once"
     NESTED = "what the worker is given may be nested deeper than a pickler goes"
     AT_END = "a fresh process does something when it ends, and a forked one does not"
     AT_FORK = "a forked process does something when it starts, and a fresh one does not"

@@ -17,6 +17,7 @@ from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import is_counted
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import visited
+from cudalint.machine.questions import RECEIVED
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Unknown, Value, constant
@@ -33,6 +34,8 @@ _OF_NO_NUMBERS = frozenset(
 )
 # Where tensors are asked for something, as far as they are seen to be tensors.
 _OF_TENSORS = ("torch.Tensor.", "torch.nn.functional.", "?.")
+# What the code does not show.
+_ANYTHING = "?"
 # The worker computes with weights; what draws them has no name where they are used.
 COMPUTING = "torch.nn"
 # What is left behind by functions that draw numbers.
@@ -70,6 +73,8 @@ class Draws(Endings):
         if effect is not None and not draws:
             self._settles_numbers(effect, path, given)
         results = super().library_call(call)
+        for watch in self._reading(state) if self.library.traits.has(path, "takes-shared") else ():
+            watch.called.add(_ANYTHING)
         if draws and any(_lies_on_gpu(value) for _, value in results):
             self._draws_on_gpu(state)
         elif draws:
@@ -161,14 +166,17 @@ def _kinds(value: Value, state: State, machine: Machine) -> Iterator[str]:
         match atom, state.get(atom) if isinstance(atom, Ref) else None:
             case _, LibraryObject(type=kind):
                 yield kind
-            case Lib(path=path), _ if machine.library.process_effect(f"{path}.__get__") is not None:
+            case Lib(path=path), _ if "." in path and machine.library.process_effect(f"{path}.__get__") is not None:
                 yield path
             case _, Instance(cls=cls) if (base := machine.library_base(cls, state)) is not None:
                 yield base
             case Unknown(sym=("call", _, _, _, str(path)) | ("follows", str(path), *_)), _:
                 yield path
+            case Unknown(sym=(str(kind), *_)), _ if kind == RECEIVED:
+                # What lies in a queue nobody has who does not take it.
+                continue
             case Unknown(), _ if not is_counted(atom, machine.library):
-                yield "?"
+                yield _ANYTHING
 
 
 def drawn_from(path: str) -> str:

@@ -155,7 +155,7 @@ class Identity(Descriptors):
     def _attribute_of(self, atom: Atom, name: str, state: State, frame: Frame, site: Site) -> Results:
         if name == "__module__" and not isinstance(atom, Ref):
             self._is_called("__module__", site, state, by_value=True)
-        if name in _OF_ERRORS and isinstance(atom, Unknown):
+        if name in _OF_ERRORS:
             self._shows_error(name, site, state)
         return super()._attribute_of(atom, name, state, frame, site)
 

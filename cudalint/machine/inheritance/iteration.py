@@ -18,7 +18,12 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, constant, integer, only, union, unknown
 
 # What makes an iterator, which is used up by what takes elements from it.
-ITERATING = frozenset({"iter", "zip", "map", "starmap", "filter", "enumerate", "chain", "groups", "repeat", "product"})
+ITERATING = frozenset(
+    {
+        "iter", "zip", "map", "starmap", "filter", "enumerate", "chain", "groups", "repeat", "product", "islice",
+        "cycle",
+    }
+)  # fmt: skip
 # Functions that give the same whatever the order of what they iterate.
 WITHOUT_ORDER = frozenset(
     {
@@ -49,6 +54,8 @@ class Iteration(Stores):
         # The addresses of iterators, and those of views of dicts, which no pickler takes.
         self._iterators: set[Hashable] = set()
         self._views: set[Hashable] = set()
+        # By iterator or view, what it goes through: what is in that later is in it, too.
+        self._sources: dict[Hashable, tuple[Ref, ...]] = {}
         # The addresses of mappings of which only a view was asked for: those of classes, and of what wraps a dict.
         self._proxies: set[Hashable] = set()
         # How many loops are run that may make more rounds than these.

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import ITER, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.inheritance.calls import SEEDED
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.leavings import Leavings
@@ -19,11 +19,11 @@ from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
 from cudalint.machine.interpreter.iteration import MOST_ITEMS
-from cudalint.machine.launch.crossing import reachable, visited
+from cudalint.machine.launch.crossing import Pickler, reachable, visited
 from cudalint.machine.state import Setting as Kept
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Ref, Tensor, Unknown, Value
+from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Member, Ref, Tensor, Unknown, Value
 
 # What methods set in the object that has them, by the traits that say so.
 _PLACE, _TYPE = "sets-place", "sets-type"
@@ -32,9 +32,12 @@ _ASPECTS = ("sets-mode", "sets-gradients", "sets-weights", "sets-moment", _PLACE
 # What methods leave another thing each time, and by which argument functions draw from what they are given.
 _MOVES_ON, _GENERATOR = "moves-on", "generator"
 _MODULE = "module"
+# How pickling names what it makes of an object in another process.
+SENT = "sent"
 # These ask of a thing only what no task changes.
 _ASKS_CLASS = frozenset({"isinstance", "isinstance-of-type"})
 _HOLDS = "module.hold"
+_TAKES = frozenset({"builtins.next", "builtins.anext"})
 # So deep lies what is looked at within what holds it.
 _DEEPEST = 8
 # Attributes of a tensor that are set to what it then is.
@@ -55,6 +58,8 @@ class Outliving(Leavings):
         # its random numbers began so.
         self._of_given: dict[int, Atom] = {}
         self._seeded_by_given = False
+        # The variables that came with functions, and that the task that runs has read.
+        self._read_first: set[tuple[Hashable, str]] = set()
         # What the rounds of a loop are given, by what that is a part of.
         self._elements: dict[Atom, Atom] = {}
 
@@ -62,6 +67,7 @@ class Outliving(Leavings):
         """A worker begins a task with what it is given."""
         given = tuple(given)
         super().begins_task(state, is_first, given)
+        self._read_first = set()
         self._own_arguments = frozenset(
             atom for value in given for atom in value if len(value) > 1 or not isinstance(atom, Const)
         )
@@ -77,7 +83,7 @@ class Outliving(Leavings):
                 self._is_kept(call.receiver.address, call.site, state)
         results = super().library_call(call)
         for after, value in results if call.text("does") == _MODULE else ():
-            _forget(value, after)
+            _forget({atom.address for atom in value if isinstance(atom, Ref)}, after)
         self._makes_of_given(path, (*call.args, *call.kwargs.values()), call.receiver, results, state)
         return results
 
@@ -146,6 +152,9 @@ class Outliving(Leavings):
         """A function of a library is given things, or a method is called: it finds them as they are, or sets them."""
         aspects = [aspect for aspect in _ASPECTS if self.library.traits.has(path, aspect)]
         finds = [atom for value in (*args, *kwargs.values()) for atom in value]
+        for atom in finds:
+            if self._is_iterator(atom) or path in _TAKES:
+                self._takes_of(atom, site, state)
         self._finds_objects(finds if aspects or receiver is None else [receiver, *finds], state)
         if self.library.traits.has(path, _NUMBERS) and receiver is not None:
             self._begins_numbers(receiver, site, state)
@@ -223,6 +232,34 @@ class Outliving(Leavings):
             self._elements.update(dict.fromkeys(given, value[0]))
         return rounds
 
+    def _iterates(self, atom: Atom, site: Site, state: State) -> None:
+        super()._iterates(atom, site, state)
+        if self._is_iterator(atom):
+            self._takes_of(atom, site, state)
+
+    def compares(self, op: str, values: tuple[Value, Value], site: Site, state: State) -> None:
+        """``x in y`` takes of an iterator what comes before."""
+        super().compares(op, values, site, state)
+        for atom in values[1] if op in ("in", "not in") and self._watches else ():
+            if self._is_iterator(atom):
+                self._takes_of(atom, site, state)
+
+    def _is_iterator(self, atom: Atom) -> bool:
+        match atom:
+            case Ref(address=address):
+                return sender_of(address) in self._iterators
+            case Unknown(sym=(str(made), *_)):
+                return made == ITER
+        return False
+
+    def _takes_of(self, atom: Atom, site: Site, state: State) -> None:
+        """Something is taken of an iterator, which a later task finds further on."""
+        whole = self._whole(atom)
+        if isinstance(whole, Ref):
+            self._is_kept(whole.address, site, state)
+        else:
+            self._changes_anew(whole, site, state)
+
     def _object_attribute(self, ref: Ref, name: str, state: State, frame: Frame, site: Site) -> Results:
         results = super()._object_attribute(ref, name, state, frame, site)
         if state.process.left:
@@ -241,8 +278,12 @@ class Outliving(Leavings):
 
     def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
         """A variable, which an earlier task may have set."""
-        if state.process.left and scope is not None:
-            self._finds_name(self._place_of(name, state, scope), name, state)
+        if scope is not None and (state.process.left or self._watches):
+            place = self._place_of(name, state, scope)
+            if state.process.left:
+                self._finds_name(place, name, state)
+            if _came_along(place.address):
+                self._read_first.add((place.address, name))
         return super().lookup(name, state, scope)
 
     def _place_of(self, name: str, state: State, scope: Ref) -> Ref:
@@ -253,6 +294,12 @@ class Outliving(Leavings):
                 return inner
             inner = found.parent
         return scope
+
+    def construct(self, ref: Ref, cls: Class, given: Given) -> Results:
+        """A new instance has nothing of one that an earlier task made at the same place."""
+        if given.state.process.left:
+            _forget({given.state.next_address(("new", given.site, cls.qualname))}, given.state)
+        return super().construct(ref, cls, given)
 
     # -- what is set --------------------------------------------------------------------------------------------------
 
@@ -309,7 +356,9 @@ class Outliving(Leavings):
             return
         for before in watch.before_later:
             scope = before.get(owner)
-            if isinstance(scope, Scope) and scope.kind != "module" and scope.variables.get(name) != value:
+            is_of_function = isinstance(scope, Scope) and scope.kind != "module"
+            is_found = is_of_function or (owner.address, name) in self._read_first
+            if isinstance(scope, Scope) and is_found and scope.variables.get(name) != value:
                 watch.doubts.setdefault(Doubt(Why.LEFT, name, site))
         aspect = f".{name}"
         tells = self._is_of_task(value, state)
@@ -334,6 +383,8 @@ class Outliving(Leavings):
                 self._is_kept(whole.address, site, state)
         elif isinstance(whole, Tensor):
             self._writes_array(state, (whole,))
+        elif isinstance(whole, Const) and isinstance(whole.value, Member):
+            watch.doubts.setdefault(Doubt(Why.KEPT, "", site))
         elif isinstance(whole, Unknown):
             held = (self._whole(atom) for before in watch.before_later for atom in _outliving(before))
             if whole in held:
@@ -357,6 +408,27 @@ def _outliving(state: State) -> Iterator[Atom]:
                 yield from visited(value, state)
 
 
+def is_sent(address: Hashable) -> bool:
+    """Whether an object is what pickling made of another one."""
+    match address:
+        case (str(kind), _, _):
+            return kind == SENT
+    return False
+
+
+def sender_of(address: Hashable) -> Hashable:
+    """The object of which pickling made another one."""
+    match address:
+        case (str(kind), inner, _) if kind == SENT:
+            return sender_of(inner)
+    return address
+
+
+def _came_along(address: Hashable) -> bool:
+    """Whether a scope has the variables that came with functions that were pickled by value."""
+    return isinstance(address, tuple) and address[:1] == (Pickler.GLOBALS.value,)
+
+
 def _aspect_of(value: Value) -> str | None:
     """What ``.to()`` sets by its argument: the device, or the type of numbers."""
     if all(isinstance(atom, Dev) or (isinstance(atom, Const) and isinstance(atom.value, str)) for atom in value):
@@ -374,9 +446,8 @@ def _is_data(atom: Atom) -> bool:
     return True
 
 
-def _forget(value: Value, state: State) -> None:
+def _forget(made: set[Hashable], state: State) -> None:
     """What a task makes has nothing of an object that an earlier one made at the same place."""
-    made = {atom.address for atom in value if isinstance(atom, Ref)}
     if made and state.process.left:
         left = (replace(k, of=k.of - made) if k.of else k for k in state.process.left if not k.of or k.of - made)
         state.process = replace(state.process, left=frozenset(left))

@@ -37,6 +37,8 @@ _OF_NO_FILES = frozenset(
         "?.joinpath", "?.with_suffix", "?.with_name", "?.items", "?.keys", "?.values", "?.get",
     }
 )  # fmt: skip
+# What enters a manager that does nothing but to its process, as ``torch.no_grad()`` gives one.
+_ENTERED = "cudalint.identity.__enter__"
 _READS_FILES = re.compile(r"open|load|read|from_|file|dir|path", re.IGNORECASE)
 
 
@@ -57,6 +59,9 @@ class ProcessEffects(Reads):
     def _effect_of(self, path: str, receiver: Atom | None) -> ProcessEffect | None:
         """What a call does to its process; what is done to an array stays in it."""
         owner, _, name = path.rpartition(".")
+        if path == _ENTERED:
+            # A manager that was made elsewhere.
+            return None
         if isinstance(receiver, Tensor) or path.startswith("cudalint."):
             return ProcessEffect()
         if name == "__init__":
@@ -210,5 +215,7 @@ def takes_from_folder(path: str) -> bool:
 
 
 def shown(path: str) -> str:
-    """A name as a program writes it."""
+    """A name as a program writes it; nothing where it is the machine's own."""
+    if path.startswith("cudalint."):
+        return ""
     return path.removeprefix("builtins.").removeprefix("?.")

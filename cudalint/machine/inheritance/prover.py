@@ -29,6 +29,8 @@ _OF_WEIGHTS = frozenset({"module.call", "module.tensor", "module.data"})
 _MAY_DRAW = ("~indifferent",)
 # Whose random numbers torch begins anew in each worker of a loader.
 _SEEDED_BY_LOADERS = frozenset({"numpy", "random", "torch"})
+# A dataset that each worker of a loader goes through by itself.
+_IN_A_ROW = "torch.utils.data.IterableDataset"
 # What a program does before it hands tasks to workers, and a loop would find.
 _SET_UP = frozenset({Why.SETS, Why.SEEDS, Why.STORES, Why.CALLS, Why.IMPORTS})
 # What tells where the data of a tensor lies.
@@ -109,6 +111,7 @@ class Prover(Recomputing):
             (Why.TRAVELS, self._hands_views(watch)),
             (Why.ORDER, self._hands_shrunken(watch)),
             (Why.NESTED, self._hands_nested(watch)),
+            (Why.EACH, self._goes_through_whole(watch)),
             (Why.CUT, self.record.cut is not None),
             (Why.TESTED, self.options.in_test),
             (Why.ASSUMED, self.options.assumed),
@@ -216,6 +219,15 @@ class Prover(Recomputing):
     def _hands_views(self, watch: Watch) -> bool:
         """Whether the worker is given an iterator or a view, which is seen as a list here and may not pickle."""
         return any(self._passes(value, watch.launch.parent) for value in watch.launch.given)
+
+    def _goes_through_whole(self, watch: Watch) -> bool:
+        """Whether the worker is one of several of a loader that each go through what gives its items in a row."""
+        if all(child.process.siblings == 1 for child in watch.snapshots):
+            return False
+        parent = watch.launch.parent
+        given = (parent.get(atom) for value in watch.launch.given for atom in value if isinstance(atom, Ref))
+        bases = (self.library_base(found.cls, parent) for found in given if isinstance(found, Instance))
+        return any(base is not None and self.library.is_a(base, _IN_A_ROW) for base in bases)
 
     def _hands_shrunken(self, watch: Watch) -> bool:
         """Whether the worker is given a set from which something was taken: its order tells, until it is copied."""
@@ -335,7 +347,7 @@ class Prover(Recomputing):
             effect = self.library.process_effect(kind)
             return kind == "argparse.Namespace" or (effect is not None and effect.gives == "value")
 
-        return Comparison(parent, state, unsteady, is_value, recomputed(watch), self._names_loggers)
+        return Comparison(parent, state, unsteady, is_value, self._sources, recomputed(watch), self._names_loggers)
 
     def _compared(
         self, watch: Watch, comparison: Comparison, scope: Scope, module: str, name: str, doubt: Doubt

@@ -78,6 +78,7 @@ class Comparison:
     ``names_loggers`` says whether messages show the names of their loggers.
     ``unsteady`` says of an address of the left side whether it was changed in a way that its content does not show.
     ``is_value`` says of a library's type whether its objects hold nothing beside the fields that are seen.
+    ``sources`` are, by iterator or view, what it goes through.
     ``recomputed`` is where functions of the left side keep what they remember that the right side comes to as well.
     """
 
@@ -85,6 +86,7 @@ class Comparison:
     right: State
     unsteady: Callable[[Hashable], bool]
     is_value: Callable[[str], bool]
+    sources: Mapping[Hashable, tuple[Ref, ...]] = field(default_factory=dict)
     recomputed: Collection[Hashable] = ()
     names_loggers: bool = True
     _seen: set[tuple[Hashable, Hashable]] = field(default_factory=set)
@@ -146,6 +148,8 @@ class Comparison:
         if _is_shared_address(one) and not isinstance(mine, Scope | Closure | Class):
             yield Difference(path, hidden=True)
             return
+        for source, other in zip(self.sources.get(one.address, ()), self.sources.get(two.address, ()), strict=False):
+            yield from self._objects(source, other, path)
         yield from self._contents(mine, theirs, path)
 
     def _contents(self, one: Object, two: Object, path: str) -> Iterator[Difference]:

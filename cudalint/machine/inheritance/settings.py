@@ -147,6 +147,8 @@ class Settings(Tasks):
 
     def _feels(self, path: str, state: State) -> None:
         """A function of a library runs: what of that which is left does it find?"""
+        if self.library.traits.has(path, "counts-gpus"):
+            return
         for kept in self._left(state):
             if kept.of:
                 continue

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
+from cudalint.machine.effects.plain import IDENTITY
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Scope
 from cudalint.machine.inheritance.calls import Calls
+from cudalint.machine.inheritance.doubts import Why
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.interpreter.statements import LAZY_ANNOTATIONS
 from cudalint.machine.joining import merge, merge_imported
@@ -123,6 +125,8 @@ class Statements(Calls):
             for atom in value:
                 if isinstance(atom, Unknown) and not self._is_own(atom, current):
                     self._calls_unknown("", site, current)
+                elif atom in IDENTITY:
+                    self._note(Why.CALLS, "", site, current, ends=True)
 
     def _decorate(self, decorator: ir.Expr, value: Value, state: State, frame: Frame) -> Results:
         before, self._decorating = self._decorating, Site(frame.module, decorator.ordinal)

@@ -15,6 +15,7 @@ from cudalint.machine.inheritance.calling_back import CallingBack
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.iteration import ITERATING
 from cudalint.machine.inheritance.ledger import Watch
+from cudalint.machine.inheritance.outliving import is_sent, sender_of
 from cudalint.machine.inheritance.reads import variable
 from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
@@ -24,8 +25,6 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant
 
-# How pickling names what it makes of an object in another process.
-_SENT = "sent"
 # Attributes of functions that tell how often they were asked.
 _OF_CACHES = frozenset({"cache_info"})
 # What these give, all processes have in common.
@@ -128,7 +127,7 @@ class Staying(CallingBack):
             return
         for watch in self._reading(state):
             if is_sent(address):
-                sender = _sender(address)
+                sender = sender_of(address)
                 for each in (sender, *self._several.get(sender, ())):
                     self._stays(each, part, watch.begun)
             elif any(fresh.at(address) is not None for fresh in watch.snapshots):
@@ -411,22 +410,6 @@ def _attributes(found: object) -> Mapping[str, Value]:
     return {}
 
 
-def is_sent(address: Hashable) -> bool:
-    """Whether an object is what pickling made of another one."""
-    match address:
-        case (str(kind), _, _):
-            return kind == _SENT
-    return False
-
-
-def _sender(address: Hashable) -> Hashable:
-    """The object of which pickling made another one."""
-    match address:
-        case (str(kind), inner, _) if kind == _SENT:
-            return _sender(inner)
-    return address
-
-
 def in_parent(address: Hashable, watch: Watch) -> Hashable:
     """Where the parent of a process has what that has made by its imports."""
     match address:
@@ -437,7 +420,7 @@ def in_parent(address: Hashable, watch: Watch) -> Hashable:
 
 def in_program(address: Hashable, watch: Watch) -> Hashable:
     """What an object of a worker is in the program that started it."""
-    return in_parent(_sender(address), watch)
+    return in_parent(sender_of(address), watch)
 
 
 def _holders(ref: Ref, state: State) -> Iterator[Hashable]:

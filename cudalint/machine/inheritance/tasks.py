@@ -247,9 +247,9 @@ def _as_data(atom: Atom) -> Atom:
 
 
 def _globals(state: State) -> Iterator[Value]:
-    """The variables of all modules."""
-    for address, found in state.objects_at().items():
-        if isinstance(found, Scope) and isinstance(address, tuple) and address[:1] == ("module",):
+    """The variables of all modules, also those that were sent with functions of them."""
+    for found in state.objects():
+        if isinstance(found, Scope) and found.kind == "module":
             yield from found.variables.values()
 
 

@@ -572,7 +572,7 @@ class Transfer:
         if found.kind == "module" and self.pickler is Pickler.LOCALS:
             self._import(found.module)
             return ref
-        made = Ref(("globals", ref.address, self.owner))
+        made = Ref((Pickler.GLOBALS.value, ref.address, self.owner))
         parent = None if found.parent is None else self._scope(found.parent, closure)
 
         def known() -> dict[str, Value]:

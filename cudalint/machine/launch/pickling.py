@@ -103,7 +103,19 @@ def _reason(atom: Atom, state: State) -> str | None:
 
 def runs_code(value: Value, state: State) -> str | None:
     """What, in words, runs code of its own when it arrives; None where nothing is seen to."""
-    made = (state.get(atom) for atom in visited(value, state) if isinstance(atom, Ref))
+    return _code_of(visited(value, state), state)
+
+
+def runs_code_by_value(sent: Iterable[Value], state: State, main: str) -> str | None:
+    """The same where the functions of main travel with the globals that they name, or a method that is not found."""
+    atoms = list(reached((a for v in sent for a in v), lambda atom: _by_value(atom, state, main)))
+    methods = [(a.function, a.receiver) for a in atoms if isinstance(a, Bound) and isinstance(a.function, Ref)]
+    unfound = (_unfound_method(f, r, state) for f, r in methods if isinstance(f, Ref))
+    return next((reason for reason in unfound if reason is not None), None) or _code_of(atoms, state)
+
+
+def _code_of(atoms: Iterable[Atom], state: State) -> str | None:
+    made = (state.get(atom) for atom in atoms if isinstance(atom, Ref))
     hooks = (_hook(found.cls, state) for found in made if isinstance(found, Instance))
     return next((hook for hook in hooks if hook is not None), None)
 
@@ -303,6 +315,10 @@ def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str 
             return f"the module {path}"
         case _, LibraryObject() if _is_tied(found):
             return _tied(found)
+        case _, LibraryObject(type=kind, fields=fields) if by_value and "<lock>" in fields and _is_inherited(kind):
+            return f"an object of {kind}"
+        case _, LibraryObject(type=kind) if by_value and machine.library.traits.has(kind, "pickles-by-name"):
+            return f"an object of {kind}"
         case _, LibraryObject(type=kind):
             effect = machine.library.process_effect(kind)
             return None if effect is None or effect.pickles else f"an object of {kind}"
@@ -310,11 +326,19 @@ def _refused(atom: Atom, state: State, machine: Machine, by_value: bool) -> str 
             return "a process that was started"
         case _, Closure(cache=Ref(), module=module, function=function) if by_value and module == machine.main:
             return f"{function.name}, which keeps a cache"
+        case _, Closure(kind="cached", module=module, function=function) if by_value and module == machine.main:
+            # Before Python 3.12 it has a lock.
+            return f"the property {function.name}, which keeps a lock" if machine.host.lowest < (3, 12) else None
         case _, Generator() | Sequence(kind="iterator"):
             return what_runs(found, state)
         case (Bound(function=Ref() as method), _) | (Ref() as method, Closure()) if not by_value:
             return _private_method(state.get(method))
     return None
+
+
+def _is_inherited(kind: str) -> bool:
+    """Whether processes have a lock or a queue from the one that starts them, and of a manager's each has a proxy."""
+    return kind.startswith("multiprocessing.") and not kind.startswith("multiprocessing.Manager")
 
 
 def _private_method(found: Object | None) -> str | None:

@@ -15,7 +15,7 @@ from cudalint.machine.launch.children import boot, child_identity, fork, tell
 from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
-from cudalint.machine.launch.pickling import function_sites, is_plain, refused, runs_code, unproven
+from cudalint.machine.launch.pickling import function_sites, is_plain, refused, runs_code, runs_code_by_value, unproven
 from cudalint.machine.launch.pickling_errors import (
     arriving_error,
     crossing_error,
@@ -176,7 +176,7 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
         method=way.method,
         made=start.made or start.anchor,
         settled=chosen[0] if chosen else None,
-        unproven=next((reason for reason in _unproven(start, state, plain) if reason is not None), None),
+        unproven=next((reason for reason in _unproven(start, state, plain, machine.main) if reason is not None), None),
         targets=tuple(dict.fromkeys(targets)),
         prepared=tuple(dict.fromkeys(prepared)),
         keyword=start.keyword,
@@ -187,8 +187,10 @@ def _launched(machine: Machine, state: State, start: Start, way: Way) -> Launche
     )
 
 
-def _unproven(start: Start, state: State, plain: Callable[[Unknown], bool]) -> Iterator[str | None]:
+def _unproven(start: Start, state: State, plain: Callable[[Unknown], bool], main: str) -> Iterator[str | None]:
     """What may not arrive in a fresh process that a forked one would have."""
+    if start.pickler is Pickler.GLOBALS:
+        yield runs_code_by_value((*start.pickled, *start.inherited), state, main)
     for value in start.pickled:
         # A fork pickles it as well, and it arrives as it did; only the code that runs then may find something else.
         # But joblib's workers have picklers of their own.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import pool_in_thread
 from cudalint.machine.effects.receivers import library_object
@@ -17,7 +18,22 @@ from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.launching import Ended, Start, Way
 from cudalint.machine.launch.tasks import one_task
 from cudalint.machine.state import Method, State
-from cudalint.machine.values import NONE, TRUE, Lib, Partial, Ref, Snapshot, Task, Value, const, only, strings, unknown
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Snapshot,
+    Task,
+    Unknown,
+    Value,
+    const,
+    only,
+    strings,
+    unknown,
+)
 
 # As what results are given by a call that waits for all of them.
 _LISTED = const("list")
@@ -152,7 +168,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         return [(state, unknown("parallel", call.site))]
     backend = _backend(obj, state)
     joined = one_task(machine, state, tasks, call.site)
-    if backend is None or backend in ("threading", "sequential") or obj.fields["<jobs>"] in (const(1), NONE):
+    if backend is None or backend in ("threading", "sequential") or _is_one(obj.fields["<jobs>"], state):
         if backend == "threading":
             return pool_in_thread(machine, call, joined.function, list(joined.args), dict(joined.kwargs))
         return _here(machine, call, joined, backend)
@@ -195,6 +211,15 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
     result = returned_values(machine, call, state, returned, "joblib", copies=True)
     made = Sequence("list", None, result or unknown("result", call.site))
     return [(state, (state.new(("results", call.site), made),))]
+
+
+def _is_one(jobs: Value, state: State) -> bool:
+    """Whether one job is wanted, also where the path knows it of a number that the code does not show."""
+    if jobs in (const(1), NONE):
+        return True
+    number = only(jobs)
+    asked = None if number is None else only(questions.comparison("==", number, Const(1)))
+    return isinstance(asked, Unknown) and questions.answered(state.facts, asked.sym) is True
 
 
 def _jobs(value: Value) -> int | None:

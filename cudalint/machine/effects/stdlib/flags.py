@@ -24,10 +24,15 @@ def may_be_given(default: Value, names: Iterable[str], site: Site) -> Value:
 
 
 def as_option(default: Value, given: Value) -> Value:
-    """An option that the user may set: a flag may be true or false, a default of nothing may become something."""
+    """An option that the user may set: a flag may be true or false, a default of nothing may become something.
+
+    One of something may become several; a weight of 1.0 counts nothing.
+    """
     found = constant(default)
     if isinstance(found, bool):
         return given
+    if isinstance(found, float) and found == 1:
+        return default
     if found in (-1, 0, 1, "", "0", "-1") or (isinstance(found, str) and found.lower() in _WITHOUT):
         return (*default, *given)
     return default
