@@ -32,6 +32,20 @@ def start():
 """
 # The body of the main guard, and the condition of the finding at the pool.
 CASES: dict[str, tuple[str, str | None]] = {
+    "a loop that ends before, entered or not": (
+        "torch.cuda.init()\nstep = input()\nwhile step not in sys.argv:\n    step = input()\n"
+        "while os.path.exists(step) and len(step) > 3:\n    step = input()\nstart()\n",
+        None,
+    ),
+    "a loop in which it happens": (
+        "torch.cuda.init()\nwhile len(input()) > 3:\n    start()\n",
+        "if `len(input())` is more than 3",
+    ),
+    "a weight of 1.0, which is no number of things": (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--weight', type=float, default=1.0)\n"
+        "args = parser.parse_args()\nif args.weight > 0:\n    torch.cuda.init()\n    start()\n",
+        None,
+    ),
     "a flag of click, which is off by default": (
         "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n"
         "    if gpu:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
@@ -636,6 +650,61 @@ def test_a_child_that_ends_as_a_failure_did_not_get_over_what_it_caught(code: st
 def test_what_some_items_of_something_pass_is_no_condition(rows: str) -> None:
     (finding,) = _findings(f"from lib import text\n\nrows = {rows}\ntorch.cuda.init()\nstart()\nprint(rows)\n")
     assert (finding.condition, finding.severity.value) == (None, "error")
+
+
+REFUSED = """\
+import torch
+import torch.distributed as dist
+from models import load, options
+def train():
+    dist.init_process_group("nccl")
+    args = options()
+    model = load(args.path)
+    if not args.plain:
+        for name, param in model.named_parameters():
+            if "clip" in name:
+                if args.bits == 1:
+                    scale = 1
+                elif args.bits == 0 or args.bits == 2:
+                    scale = 2
+                else:
+                    raise NotImplementedError
+                param.data.copy_(scale)
+    model.cuda()
+    if args.train:
+        print(1)
+    dist.barrier()
+if __name__ == "__main__":
+    train()
+"""
+
+
+def test_a_choice_that_other_ways_make_up_for_is_no_condition() -> None:
+    """Whether there are such names, or none: as of paretoq, whose condition said both."""
+    (finding,) = analyse([SourceFile("main.py", REFUSED, REFUSED.encode())], Options()).findings
+    assert finding.code == "CUD502"
+    assert finding.condition == "if `args.bits` is 1, or if `args.bits` is one of 0, 2, among other cases"
+
+
+@pytest.mark.parametrize(
+    ("names", "condition"),
+    [
+        ("ab", "if `args.a` is true or `args.b` is true"),
+        ("abcd", "if `args.a` is true or `args.b` is true or `args.c` is true or `args.d` is true"),
+        ("abcde", "if `args.a` is true or `args.b` is true or `args.c` is true or one of 2 other things is so"),
+    ],
+)
+def test_of_many_things_of_which_one_is_so_the_first_are_said(names: str, condition: str) -> None:
+    asked = " or ".join(f"args.{name}" for name in names)
+    (finding,) = _findings(f"from lib import args\n\nif {asked}:\n    torch.cuda.init()\nstart()\n")
+    assert finding.condition == condition
+
+
+def test_one_of_two_things_is_told_from_what_is_so_beside() -> None:
+    (finding,) = _findings(
+        "from lib import args\n\nif args.c:\n    if args.a or args.b:\n        torch.cuda.init()\n    start()\n"
+    )
+    assert finding.condition == "if `args.c` is true and either `args.a` is true or `args.b` is true"
 
 
 def test_what_a_program_decides_for_all_items_is_a_condition() -> None:

@@ -224,6 +224,8 @@ AROUND = {
 _NUMBER = re.compile(r"def (?:test|work)_(\d+)\(")
 # What the programs around a row name.
 OURS = frozenset({"torch", "mp", "use", "job", "begin", "Rows", "fork", "spawn", "x", "stream", "context", "held"})
+# What a project asks for that has a row.
+ASKED = "  # with "
 # A row is tested with those of the same library, whatever rows there are besides: mutation/noticed.txt names tests.
 _LIBRARY = re.compile(r"[a-z_A-Z]\w*(?=\.)")
 
@@ -251,20 +253,23 @@ def library(row: str) -> str:
 
 def batches() -> Iterator[object]:
     for section, rows in ROWS.items():
-        together: defaultdict[str, list[str]] = defaultdict(list)
-        for row in rows:
-            together[library(row)].append(row)
+        together: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        for line in rows:
+            row, _, asked = line.partition(ASKED)
+            together[library(row), asked].append(row)
         for program in AROUND[section]:
             about = program if program == section else f"{section}, {program}"
-            for name, of_library in together.items():
-                yield pytest.param(program, of_library, id=f"{about}: {name}")
+            for (name, asked), of_library in together.items():
+                yield pytest.param(program, of_library, asked, id=f"{about}: {asked or name}")
 
 
-@pytest.mark.parametrize(("program", "rows"), list(batches()))
-def test_what_library_functions_do(program: str, rows: list[str]) -> None:
+@pytest.mark.parametrize(("program", "rows", "asked"), list(batches()))
+def test_what_library_functions_do(program: str, rows: list[str], asked: str, tmp_path: Path) -> None:
     text = HEAD + "".join(PROGRAMS[program].format(n=n, **parts(row)) for n, row in enumerate(rows))
     lines = text.splitlines()
-    findings = analyse([SourceFile("test_calls.py", text, text.encode())], Options()).findings
+    (tmp_path / "requirements.txt").write_text(asked, encoding="utf-8")
+    source = SourceFile(str(tmp_path / "test_calls.py"), text, text.encode())
+    findings = analyse([source], Options(), root=str(tmp_path)).findings
     certain = program.endswith("for certain")
     found = {f.span.start.row for f in findings if f.severity is Severity.ERROR or not certain}
     wanted = {number for number, line in enumerate(lines, 1) if line.endswith("# expect")}

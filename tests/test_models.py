@@ -104,6 +104,7 @@ def test_a_model_replaces_the_one_that_is_shipped(run: Run, tmp_path: Path, fork
             "not 'proces'; did you mean",
         ),
         (OWN + '[[effect]]\nnames = ["a.b"]\ngives = "old"\n', "effect a.b: gives must be one of new, value"),
+        (OWN.replace('gpu = "init"', 'gpu = "init"\nreleases = "engine"'), "releases must be a package and a range"),
         (OWN + '[[effect]]\nnames = ["a.b"]\nstat = "none"\n', "unknown key 'stat'; did you mean 'state'?"),
         (OWN + '[[effect]]\nnames = ["a.b"]\npickle = "no"\n', "effect a.b: pickle must be one of never, not 'no'"),
         (OWN + '[[trait]]\nnames = ["a.b"]\nis = "wait"\n', "trait a.b: is must be one of added-by-system"),
@@ -293,11 +294,14 @@ def test_a_name_where_it_is_defined_is_known_as_the_shorter_one() -> None:
 
 
 def test_no_function_is_modelled_twice() -> None:
-    names: Counter[str] = Counter()
+    names: Counter[tuple[str, str | None]] = Counter()
     for path in Path(cudalint.models.__file__).parent.glob("*.toml"):
         for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("function", []):
-            names.update(entry["names"])
+            names.update((name, entry.get("releases")) for name in entry["names"])
     assert [name for name, count in names.items() if count > 1] == []
+    # What some releases do is said of others apart.
+    always = {name for name, releases in names if releases is None}
+    assert [name for name, releases in names if releases is not None and name in always] == []
 
 
 def test_the_page_of_launchers_names_programs_that_exist() -> None:

@@ -113,6 +113,28 @@ def test_a_project_that_is_only_called_as_a_library_is_read_itself(tmp_path: Pat
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
 
 
+def test_scripts_beside_a_library_see_its_source(tmp_path: Path) -> None:
+    text = """\
+=== src/anomalib/__init__.py
+=== src/anomalib/warm.py
+import torch
+def warm_up():
+    torch.cuda.init()
+=== tools/run.py
+import multiprocessing as mp
+import torch
+from anomalib.warm import warm_up
+def use():
+    torch.zeros(1).cuda()
+if __name__ == "__main__":
+    warm_up()
+    mp.get_context("fork").Process(target=use).start()
+"""
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "anomalib"\n', encoding="utf-8")
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(text).items()]
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
+
+
 ON_THE_CPU = """\
 === embed.py
 import multiprocessing as mp
@@ -135,12 +157,14 @@ OLDER = [
     ("pyproject.toml", '[tool.poetry.dependencies]\ntransformers = "^4.44"\n'),
     ("setup.py", 'setup(install_requires=["transformers<=4.57"])\n'),
     ("requirements.txt", f"transformers==4.{'4' * 5000}\n"),
+    ("uv.lock", '[[package]]\nname = "transformers"\nversion = "4.57.1"\n'),
 ]
 NEWER = [
     ("requirements.txt", "transformers>=4.40\n"),
     ("requirements.txt", "transformers==5.1\n"),
     ("requirements.txt", "transformers<=5\n"),
     ("requirements.txt", "sentence-transformers<5\n"),
+    ("poetry.lock", '[[package]]\nname = "transformers"\nversion = "5.2.0"\n'),
     (
         "pyproject.toml",
         '[project]\ndependencies = ["transformers"]\noptional-dependencies.a = ["transformers>=4,!=4.44"]\n',
@@ -155,6 +179,67 @@ def test_what_newer_releases_do_is_left_out_where_a_project_has_older_ones(
     (tmp_path / name).write_text(text, encoding="utf-8")
     given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(ON_THE_CPU).items()]
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == codes
+
+
+# What is said of the same functions in two releases, and what no entry says anything of in others.
+OF_RELEASES = """\
+=== tracked.py
+import multiprocessing as mp
+import torch
+from boxmot import BotSort
+def use(n):
+    return torch.ones(n, device="cuda").sum().item()
+if __name__ == "__main__":
+    tracker = BotSort(reid_weights="a.pt", device="cuda", half=False)
+    with mp.get_context("fork").Pool(1) as pool:
+        print(tracker, pool.map(use, [1]))  # boxmot
+=== read.py
+import multiprocessing as mp
+import torch
+from surya.foundation import FoundationPredictor
+def use(n):
+    return torch.ones(n, device="cuda").sum().item()
+if __name__ == "__main__":
+    FoundationPredictor()
+    with mp.get_context("fork").Pool(1) as pool:
+        print(pool.map(use, [1]))  # surya
+=== scheduled.py
+import torch
+from apscheduler.executors.pool import ProcessPoolExecutor
+from apscheduler.schedulers.blocking import BlockingScheduler
+def use():
+    return torch.ones(1, device="cuda").sum().item()
+if __name__ == "__main__":
+    torch.cuda.init()
+    scheduler = BlockingScheduler(executors={"default": ProcessPoolExecutor(1)})
+    scheduler.add_job(use)  # apscheduler
+    scheduler.start()
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("boxmot==18.0\nsurya-ocr~=0.16.7\napscheduler<3.11\n", ["boxmot", "surya", "apscheduler"]),
+        ("boxmot==19.0\nsurya_ocr>=0.20\nAPScheduler>=3.11,<4\n", []),
+        ("boxmot\nsurya-ocr[all]<1\napscheduler!=3.10.3\n", []),
+        ("boxmot>=13\nsurya-ocr>=0.16\napscheduler>=3.6\n", ["boxmot if", "surya if", "apscheduler if"]),
+        ("boxmot>=13,<25\nsurya-ocr>=0.16,<0.20\napscheduler>=3.6,<=3.11\n", ["boxmot if", "surya", "apscheduler if"]),
+    ],
+)
+def test_the_releases_that_a_project_admits_decide_what_functions_do(
+    tmp_path: Path, text: str, expected: list[str]
+) -> None:
+    (tmp_path / "requirements.txt").write_text(text, encoding="utf-8")
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(OF_RELEASES).items()]
+    rows = {source.path: source.text.splitlines() for source in given}
+    said = [
+        rows[f.span.filename][f.span.start.row - 1].partition("# ")[2]
+        + (" if" if "older than" in (f.condition or "") else "")
+        for f in analyse(given, Options(), root=str(tmp_path)).findings
+    ]
+    assert sorted(said) == sorted(expected)
 
 
 def test_recursion_over_what_nobody_knows_costs_little() -> None:

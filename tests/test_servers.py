@@ -232,6 +232,22 @@ APART = {
         "kind: Service\n---\nkind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n"
         "      - command: [uvicorn]\n        args: [--workers, '4', site_app:app]\n"
     ),
+    "web.Dockerfile": 'ENV WEB_CONCURRENCY=4\nCMD ["uvicorn", "site_app:app"]\n',
+    "old.Dockerfile": 'ENV WEB_CONCURRENCY 4\nCMD ["fastapi", "run", "site_app.py"]\n',
+    "Procfile.web": "web: WEB_CONCURRENCY=3 gunicorn site_app:app\n",
+    "run.sh": 'export WEB_CONCURRENCY="3"\nexec gunicorn -k uvicorn.workers.UvicornWorker site_app:app\n',
+    "site.service": "[Service]\nEnvironment=WEB_CONCURRENCY=2\nExecStart=/usr/bin/uvicorn site_app:app\n",
+    "compose.yaml": (
+        "services:\n  web:\n    command: uvicorn site_app:app\n    environment:\n      WEB_CONCURRENCY: '4'\n"
+    ),
+    "compose.gpu.yml": (
+        "services:\n  web:\n    command: gunicorn site_app:app\n    environment:\n    - WEB_CONCURRENCY=4\n"
+    ),
+    "k8s/statefulset.yaml": (
+        "kind: StatefulSet\nspec:\n  template:\n    spec:\n      containers:\n"
+        "      - command: [uvicorn, site_app:app]\n"
+        "        env:\n        - name: WEB_CONCURRENCY\n          value: '4'\n"
+    ),
 }
 ALONE = {
     "docker/Dockerfile": "RUN pip install fastapi\nCMD fastapi run site_app.py\n",
@@ -240,6 +256,18 @@ ALONE = {
     "Procfile": "web: granian --workers $WORKERS site_app:app\n",
     "start.sh": "gunicorn --threads 4 -w ${WORKERS:-4} site_app:app\n",
     "docker-compose.yml": "services:\n  web:\n    command: uvicorn other:app --workers 4\n",
+    "web.Dockerfile": 'ENV WEB_CONCURRENCY=1\nCMD ["uvicorn", "site_app:app"]\n',
+    "old.Dockerfile": '# ENV WEB_CONCURRENCY=4\nCMD ["uvicorn", "site_app:app"]\n',
+    "Procfile.web": "web: WEB_CONCURRENCY=3 gunicorn --workers 1 site_app:app\n",
+    "run.sh": "export WEB_CONCURRENCY=3\nhypercorn site_app:app\n",
+    "site.service": "[Service]\nEnvironment=WEB_CONCURRENCY=%i\nExecStart=/usr/bin/uvicorn site_app:app\n",
+    "compose.yaml": (
+        "services:\n  a:\n    command: gunicorn site_app:app\n    environment: {WEB_CONCURRENCY: 1}\n"
+        "  b:\n    command: gunicorn other:app\n    environment:\n      WEB_CONCURRENCY: 4\n"
+    ),
+    "compose.gpu.yml": (
+        "services:\n  web:\n    command: gunicorn -c conf.py site_app:app\n    environment:\n    - WEB_CONCURRENCY=4\n"
+    ),
     "k8s/web-deployment.yaml": "command: [uvicorn]\nargs: [--workers, {{ .Values.workers }}, site_app:app]\n",
 }
 

@@ -98,15 +98,30 @@ def test_sections_are_asked_in_many_ways(tmp_path: Path, first: str, method: str
         "CFG.update(pool={'method': input()})",
         "CFG.remove_option('pool', 'method')",
         "CFG.remove_section('pool')",
-        "CFG.add_section('server')",
         "CFG.read('another.ini')",
     ],
 )
 def test_what_a_program_changes_in_sections_is_not_known(tmp_path: Path, first: str) -> None:
-    asked = "'fork' if CFG.getint('pool', 'workers') == 2 else CFG['pool']['method']"
+    asked = "CFG['pool']['method']"
     assert codes(of_sections(tmp_path / "as it is", "", asked)) == {"CUD101"}
     changed = api.check([str(of_sections(tmp_path / "changed", first, asked))], repair=False)
     assert all(finding.condition for finding in changed.findings)
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        "CFG.set('pool', 'method', input())",
+        "CFG.read_dict({'pool': {'method': input()}})",
+        "CFG['pool']['method'] = input()",
+        "CFG['pool'].update({'method': input()})",
+        "CFG.add_section('server')",
+        "CFG['server'] = {'workers': '4'}",
+    ],
+)
+def test_what_a_program_leaves_alone_in_sections_is_still_known(tmp_path: Path, first: str) -> None:
+    asked = "'fork' if CFG.getint('pool', 'workers') == 2 else 'spawn'"
+    assert codes(of_sections(tmp_path, first, asked)) == {"CUD101"}
 
 
 @pytest.mark.parametrize(

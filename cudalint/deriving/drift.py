@@ -15,6 +15,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.walk import inner_statements
 from cudalint.models.library import load
+from cudalint.models.releases import numbers, parsed
 from cudalint.project.program import FileProgram, program
 
 if sys.version_info >= (3, 11):
@@ -59,6 +60,7 @@ def _compared(names: _Names, source: PackageSource, given: tuple[_Named, ...]) -
     package = source.package
     made_up = _made_up(given)
     own = [one for one in given if one.name.removeprefix("import ").partition(".")[0] == package.name]
+    own = [one for one in own if _is_about(one.entry, package.version)]
     if not own:
         return Drift((f"{package.title}: no model says anything of it",), False)
     lines: list[str] = []
@@ -75,6 +77,17 @@ def _compared(names: _Names, source: PackageSource, given: tuple[_Named, ...]) -
             lines.extend(f"{one.file}: {one.name}: {wrong}" for wrong in names.wrong_parameters(found, one.entry))
     told = f"{package.title}: {len(own)} names of models compared, {unclear} of them made where no source shows it"
     return Drift((*lines, told), bool(lines))
+
+
+def _is_about(entry: Mapping[str, object], version: str) -> bool:
+    """Whether an entry holds for a release; one that is not known is taken for the newest."""
+    told = parsed(str(entry["releases"])) if "releases" in entry else None
+    if told is None:
+        return True
+    if not version:
+        return told.end is None
+    release = numbers(version)
+    return told.first <= release and (told.end is None or release < told.end)
 
 
 def _made_up(given: Iterable[_Named]) -> set[str]:

@@ -305,11 +305,11 @@ def local_rank_advice(case: Case) -> Iterator[Proposal]:
 def local_instead(case: Case) -> Iterator[Proposal]:
     """The local rank as the device, where the program knows it."""
     found = case.call_at(case.outcome.anchor)
-    if found is None or not found[1].args:
+    if found is None:
         return
     view, call = found
     doubt = "other places that use the global rank as a device, such as `device_ids`, have to agree"
-    for place in _numbers(view, call.args[0].value):
+    for place in (number for value in _devices(call) for number in _numbers(view, value)):
         named = [*_local_ranks(case, view, call), *_siblings(view, place)]
         there = [r for r in named if r != view.source(place) and _is_there(view, r, place)]
         places = [place, *_alike(view, call, place)]
@@ -397,8 +397,12 @@ def _is_set_before(bound: cst.BaseExpression, scope: cst.CSTNode) -> bool:
 
 
 def _siblings(view: View, place: cst.BaseExpression) -> Iterator[str]:
-    """``x.local_rank`` beside ``x.rank``."""
-    if isinstance(place, cst.Attribute) and "local_rank" in view.names():
+    """``x.local_rank`` beside ``x.rank``; what has a ``process_index`` (accelerate) always has the local one, too."""
+    if not isinstance(place, cst.Attribute):
+        return
+    if place.attr.value == "process_index":
+        yield f"{view.source(place.value)}.local_process_index"
+    elif "local_rank" in view.names():
         yield f"{view.source(place.value)}.local_rank"
 
 

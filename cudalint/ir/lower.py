@@ -225,10 +225,13 @@ class Lowering:
 
     def _ann_assign(self, node: cst.AnnAssign) -> ir.Stmt:
         ordinal = self._mark(node)
+        is_in_class = self._qualname and self._qualname[-1] != "<locals>"
+        kind = _named_by(node.annotation.annotation, ordinal, self._annotates) if is_in_class else None
         if node.value is None:
-            return ir.Declare(ordinal, self._target(node.target))
+            return ir.Declare(ordinal, self._target(node.target), kind)
         value = self._expr(node.value)
-        return ir.Assign(ordinal, (self._target(node.target),), value, not _is_of_class(node.annotation.annotation))
+        is_of_object = not _is_of_class(node.annotation.annotation)
+        return ir.Assign(ordinal, (self._target(node.target),), value, is_of_object, kind)
 
     def _aug_assign(self, node: cst.AugAssign) -> ir.Stmt:
         ordinal = self._mark(node)
@@ -867,6 +870,21 @@ def _named_type(node: cst.BaseExpression) -> str:
         case cst.BinaryOperation(left=inner, operator=cst.BitOr(), right=cst.Name(value="None")):
             return _named_type(inner)
     return ""
+
+
+def _named_by(node: cst.BaseExpression, ordinal: int, is_evaluated: bool) -> ir.Expr | None:
+    """What an annotation is that only names something: the name, or the text of one that is not evaluated."""
+    match node:
+        case cst.Name(value=name) if is_evaluated:
+            return ir.Name(ordinal, name)
+        case cst.Attribute(value=of, attr=cst.Name(value=name)) if is_evaluated:
+            inner = _named_by(of, ordinal, is_evaluated)
+            return None if inner is None else ir.Attr(ordinal, inner, name)
+        case cst.Name(value=text):
+            return ir.Const(ordinal, text)
+        case cst.SimpleString(evaluated_value=str(text)):
+            return ir.Const(ordinal, text)
+    return None
 
 
 def _depended_on(annotation: cst.Annotation | None) -> cst.Call | None:

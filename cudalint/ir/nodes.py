@@ -362,11 +362,15 @@ class ExprStmt(Stmt):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assign(Stmt):
-    """``targets = value``; annotated assignments too: ``annotated`` where that says of what kind an object has it."""
+    """``targets = value``; annotated assignments too: ``annotated`` where that says of what kind an object has it.
+
+    ``type`` is the annotation of a class's variable, where that is a name or a text.
+    """
 
     targets: tuple[Expr, ...]
     value: Expr
     annotated: bool = False
+    type: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -374,6 +378,7 @@ class Declare(Stmt):
     """``name: annotation`` without a value (a dataclass field)."""
 
     target: Expr
+    type: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from cudalint.machine.operators import LAID_OVER
 from cudalint.machine.questions import MOST_GPUS
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Rank, Unknown
+from cudalint.models.releases import written
 
 Facts = tuple[questions.Fact, ...]
 # More constants are no longer read.
@@ -192,6 +193,8 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
             return Assumption(f"`{function}()`", _negated(f"is given a {kind}", answer))
         case (questions.BUILT, str(package)):
             return Assumption(f"`{package}`", _negated("was built with CUDA", answer))
+        case (questions.BEFORE, str(package), end) if answer and isinstance(end, tuple):
+            return Assumption(f"`{package}`", f"is older than {written(end)}")
         case (questions.IN_ENVIRONMENT, str(name)):
             return Assumption(f"`{name}`", _negated("is set", answer))
     if told[0] == "true" and _is_number(subject):

@@ -79,7 +79,7 @@ def _put(ref: Ref, name: Hashable, later: Value, site: Site, state: State) -> No
         case Dict() as found if name == _KEYS:
             more = union([*found.items.values(), found.element])
             told = more if any(map(_stands_for_others, more)) else unknown("later", site, ref.address)
-            state.store(ref, replace(found, exact=False, element=told))
+            state.store(ref, replace(found, exact=False, element=told, among=None))
         case Dict(items=items) as found:
             state.store(ref, replace(found, items={**items, name: later}))
 

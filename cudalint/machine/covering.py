@@ -26,6 +26,14 @@ def needed(way: Facts, ways: Sequence[Facts]) -> Facts:
     return left
 
 
+def needs_either(told: Facts, way: Facts, ways: Sequence[Facts]) -> bool:
+    """Whether a way needs one of these facts: not where with none of them one of the ways is open all the same."""
+    if len(ways) > MOST_WAYS:
+        return True
+    neither = tuple((question, not answer) for question, answer in told)
+    return not _Cases(_MOST_CASES).are_met(ways, (*way, *neither))
+
+
 def cover_all(ways: Sequence[Facts]) -> bool:
     """Whether one of these ways is open, whatever is so."""
     return len(ways) <= MOST_WAYS and (() in ways or _Cases(_MOST_CASES).are_met(ways, ()))

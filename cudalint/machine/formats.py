@@ -22,9 +22,26 @@ _MOST_NESTED = 2
 # Parts of what stands at a place: an attribute or an item.
 _PARTS = re.compile(r"\.(\w+)|\[([^\]]*)\]")
 
+# What ``string.Template`` fills in: a name, or one in braces; two signs are one.
+_NAMED = re.compile(r"\$(?:(\$)|([_a-zA-Z][_a-zA-Z0-9]*)|\{([_a-zA-Z][_a-zA-Z0-9]*)\})")
+
 Named = Callable[[str], Value | None]
 # What a part of a value is: by its name, or by its key.
 Part = Callable[[Value, str, bool], Value | None]
+
+
+def by_template(text: str, named: Named, sym: Hashable, *, keeps: bool) -> Value:
+    """``Template(text).substitute(name=value)``; ``keeps``: what has no value stays as it is."""
+    parts: list[Value] = []
+    end = 0
+    for place in _NAMED.finditer(text):
+        parts.append(const(text[end : place.start()]))
+        end = place.end()
+        found = const("$") if place[1] else named(place[2] or place[3])
+        if found is None and not keeps:
+            return unknown("template", sym)
+        parts.append(const(place[0]) if found is None else written(found, "s", const(""), sym))
+    return operators.joined([part for part in (*parts, const(text[end:])) if part != const("")], sym)
 
 
 def written(value: Value, conversion: str, spec: Value, sym: Hashable) -> Value:

@@ -13,6 +13,8 @@ from cudalint.machine.values import Const, Lib, Partial, Ref, Value
 BEGAN = "<snapshot>"
 # The field of a manager that names the exceptions it keeps from leaving its ``with`` statement.
 SUPPRESSED = "<suppressed>"
+# The attribute of an instance of the program's own class that a library made of what was saved.
+WEIGHTS = "<weights>"
 # What ``iter`` gives: a sequence that remembers what was taken of it, and is pickled as that.
 ITER = "iter"
 # All that has less once something was taken of it.
@@ -78,8 +80,8 @@ class Class:
 
     ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
     ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was, and of a protocol that
-    objects can be asked for it. ``given_gpus``: a scheduler makes them in processes that see the GPUs alone which it
-    gave each of them.
+    objects can be asked for it. ``types`` are the annotations of its variables that are names. ``given_gpus``: a
+    scheduler makes them in processes that see the GPUs alone which it gave each of them.
     """
 
     name: str
@@ -95,6 +97,7 @@ class Class:
     asks_first: bool = False
     told: frozenset[str] = frozenset()
     given_gpus: bool = False
+    types: tuple[tuple[str, ir.Expr], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,7 @@ class Sequence:
 class Dict:
     """A dict: known constant keys, and what may stand under any other; ``factory`` makes what is missing.
 
+    ``among`` has the only keys that it may have besides, where that is known of one that is not exact.
     ``view`` is the object whose attributes these are, or the mapping that items are put into; ``last`` is what was put
     under a key that is not known, until something else changes.
     """
@@ -138,6 +142,7 @@ class Dict:
     exact: bool = True
     factory: Value = ()
     view: Ref | None = None
+    among: frozenset[Hashable] | None = None
     last: tuple[Value, Value] | None = field(default=None, init=False)
 
 

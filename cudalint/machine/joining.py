@@ -144,7 +144,8 @@ def _join_objects(a: Object, b: Object) -> Object:
             return Cache({k: union([a.results[k], b.results[k]]) for k in a.results if k in known})
         case Dict(), Dict():
             items = _join_names(a.items, b.items)
-            return replace(a, items=items, element=union([a.element, b.element]), exact=a.exact and b.exact)
+            element, among = union([a.element, b.element]), a.among if a.among == b.among else None
+            return replace(a, items=items, element=element, exact=a.exact and b.exact, among=among)
     return a
 
 

@@ -238,7 +238,7 @@ def contains(found: Object | None, key: Value) -> bool | None:
     if wanted is ...:
         return None
     if isinstance(found, Dict):
-        return True if wanted in found.items else (False if found.exact else None)
+        return True if wanted in found.items else (None if _may_have(found, wanted) else False)
     if isinstance(found, Sequence) and found.numbers is not None:
         return wanted in found.numbers if isinstance(wanted, int) else None
     if isinstance(found, Sequence) and found.items is not None and not found.open:
@@ -479,7 +479,7 @@ def item(found: Sequence | Dict, key: Value) -> Value:
             return found.items[wanted]
         if wanted is ...:
             return union([*found.items.values(), found.element])
-        return found.element
+        return () if found.among is not None and wanted not in found.among else _under(found.element, wanted)
     if found.items is not None:
         if isinstance(wanted, int) and not found.open and -len(found.items) <= wanted < len(found.items):
             return found.items[wanted]
@@ -522,7 +522,25 @@ def _turn(key: Unknown) -> int | None:
 def lacks(found: Dict, key: Value) -> bool:
     """Whether a dict has nothing under a key: all that it holds is known."""
     wanted = constant(key)
-    return found.exact and not found.element and not found.factory and wanted is not ... and wanted not in found.items
+    if found.factory or wanted is ... or wanted in found.items:
+        return False
+    return not (found.element if found.exact else _may_have(found, wanted))
+
+
+def _may_have(found: Dict, key: Hashable) -> bool:
+    """Whether a dict may have a key that is not among those which it has for certain."""
+    return not found.exact and (found.among is None or key in found.among)
+
+
+def _others(found: Dict) -> frozenset[Hashable] | None:
+    """The keys that a dict may have besides those which it has; None where they may be any."""
+    return frozenset() if found.exact and not found.element else found.among
+
+
+def either(one: Dict, two: Dict) -> frozenset[Hashable] | None:
+    """The keys besides that a dict may have which is made of two."""
+    first, second = _others(one), _others(two)
+    return None if first is None or second is None or not first | second else first | second
 
 
 def _of_rank(items: list[Value], rank: Rank) -> Atom | None:
@@ -570,7 +588,7 @@ def with_key(found: Dict, key: Value, value: Value) -> Dict:
     wanted = constant(key)
     if wanted is ...:
         items = maybe_set(found.items, key)
-        made = replace(found, items=items, element=union([found.element, value]), exact=False)
+        made = replace(found, items=items, element=union([found.element, value]), exact=False, among=None)
         _remember(made, key, value)
         return made
     return replace(found, items={**found.items, wanted: value})
@@ -614,16 +632,35 @@ def merged(one: Dict, two: Dict) -> Dict:
     """``one | two``; where not all keys of the second are known, it may have those of the first."""
     items = {**one.items, **two.items}
     if not two.exact and two.element:
-        items.update({key: union([value, two.element]) for key, value in one.items.items() if key not in two.items})
-    return replace(one, items=items, element=union([one.element, two.element]), exact=one.exact and two.exact)
+        others = {key: value for key, value in one.items.items() if key not in two.items and _may_have(two, key)}
+        items.update({key: union([value, _under(two.element, key)]) for key, value in others.items()})
+    element, is_exact = union([one.element, two.element]), one.exact and two.exact
+    return replace(one, items=items, element=element, exact=is_exact, among=either(one, two))
 
 
 def overlaid(found: Dict, mapping: Value, sym: Hashable) -> Dict:
-    """``{**found, **mapping}`` of a mapping of which nothing is known: it may give each key another value."""
+    """``{**found, **mapping}`` of a mapping of which nothing is known: each key may have another value."""
     atom = only(mapping)
     base = atom.sym if isinstance(atom, Unknown) else sym
     items = {key: union([value, unknown(LAID_OVER, base, key)]) for key, value in found.items.items()}
-    return replace(found, items=items, exact=False)
+    element = union([found.element, unknown(LAID_OVER, base)])
+    return replace(found, items=items, element=element, exact=False, among=None)
+
+
+def _under(element: Value, key: Hashable) -> Value:
+    """What stands under a key that is not known to be there: each of a mapping of which nothing is known is another."""
+    match only(element):
+        case Unknown(sym=(str(kind), base)) if kind == LAID_OVER:
+            return unknown(LAID_OVER, base, key)
+    return element
+
+
+def is_laid_over(value: Value) -> bool:
+    """Whether a value is what a mapping has under a key of which nothing is known: that, or the default asked for."""
+    match only(value):
+        case Unknown(sym=(str(kind), _, _)):
+            return kind == LAID_OVER
+    return False
 
 
 def append(found: Sequence, value: Value) -> Sequence:

@@ -66,6 +66,8 @@ STARTS = "starts processes"
 TAKES = "takes"
 # Whether a package was built so that it uses GPUs.
 BUILT = "built with CUDA"
+# Whether a release of a package is installed that is older than another.
+BEFORE = "before"
 # Whether an import of a package succeeds that the program also does without.
 INSTALLED = "installed"
 # What another process sent: by the call, the process that takes it, and where the channel was made.
@@ -109,7 +111,7 @@ _REFUSED = {">": "<=", ">=": "<"}
 def makes_uncertain(fact: Fact) -> bool:
     """Whether a path goes on as if something were so that the code does not show: what follows is uncertain."""
     match fact:
-        case ((kind, *_), True) if kind in (USES, BUILT, STARTS):
+        case ((kind, *_), True) if kind in (USES, BUILT, STARTS, BEFORE):
             return True
         case ((kind, *_), False) if kind == INSTALLED:
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cudalint.machine import caches, messages
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import BUILT, DEFINES, INSTALLED, STARTS, TAKES, USES, Fact, choices, settled
+from cudalint.machine.questions import BEFORE, BUILT, DEFINES, INSTALLED, STARTS, TAKES, USES, Fact, choices, settled
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
@@ -89,6 +89,8 @@ def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | 
         return Doubt.TYPE
     if any(isinstance(question, tuple) and question[0] == BUILT and answer for question, answer in facts):
         return Doubt.BUILT
+    if any(isinstance(question, tuple) and question[0] == BEFORE and answer for question, answer in facts):
+        return Doubt.RELEASE
     if any(answer and question in machine.record.stand_ins for question, answer in facts):
         return Doubt.DEVICE
     if machine.record.cut is not None:

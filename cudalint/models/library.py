@@ -84,6 +84,8 @@ class Library:
     unfamiliar: Unfamiliar = field(default_factory=Unfamiliar)
     modules: set[str] = field(default_factory=set)
     frameworks: set[str] = field(default_factory=set)
+    # Those of their packages that put nothing on a GPU without a word.
+    told: set[str] = field(default_factory=set)
     metadata: dict[str, frozenset[str]] = field(default_factory=dict)
     attributes: dict[str, frozenset[str]] = field(default_factory=dict)
     owned: set[str] = field(default_factory=set)
@@ -300,6 +302,8 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     framework = head.get("framework")
     if framework:
         library.frameworks.update(head.get("roots", [framework]))
+        if framework == _TOLD:
+            library.told.update(_list(head.get("roots")))
     for alias, target in _table(document, "alias").items():
         library.aliases[alias] = str(target)
     for path, value in _table(document, "constant").items():
@@ -338,7 +342,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
             if "*" in name:
                 library.patterns.append((name, spec))
             else:
-                library.functions[name] = spec
+                library.functions[name] = _beside(library.functions.get(name), spec)
                 if "state" in entry:
                     declared.append((name, ProcessEffect(str(entry["state"]))))
     library.owned.update(_list(head.get("owns")))
@@ -347,31 +351,54 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     return declared
 
 
+def _beside(known: Spec | None, spec: Spec) -> Spec:
+    """An entry with those of other releases that were read before it."""
+    if known is None or "releases" not in known or "releases" not in spec:
+        return spec
+    others = known.get("others", ())
+    return {**spec, "others": (*(others if isinstance(others, tuple) else ()), known)}
+
+
 # Effects of libraries that use a GPU by themselves, though none of their functions is said to.
-_ON_GPU = frozenset({"engine", "estimator", "fabric", "trainer", "text-pipe", "placed"})
+_ON_GPU = frozenset({"engine", "estimator", "fabric", "trainer", "text-pipe", "placed", "keras.model"})
+# Puts nothing on a GPU unless it is told so, by words that are looked for in the text.
+_TOLD = "torch"
 
 
 def _gpu_roots(document: Mapping[str, object], framework: object) -> Iterable[str]:
     """The packages of a model file that may use a GPU, and those that are other names for them."""
     found: set[str] = set()
     for entry in _entries(document, "function"):
-        if framework or entry.get("gpu", "none") != "none" or entry.get("does") in _ON_GPU:
+        if framework or (_may_use_gpu(entry) and not _is_marked(entry)):
             found.update(_root(name) for name in _list(entry["names"]))
     found -= {"?", "cudalint"}
     yield from found
     yield from (_root(alias) for alias, target in _table(document, "alias").items() if _root(str(target)) in found)
 
 
+def _may_use_gpu(entry: Mapping[str, object]) -> bool:
+    return entry.get("gpu", "none") != "none" or entry.get("does") in _ON_GPU
+
+
+def _is_marked(entry: Mapping[str, object]) -> bool:
+    """Whether other words than the name of its package show that something uses a GPU: those of a package for that."""
+    return entry.get("does") == "gpu" and "marks" in entry
+
+
 def _add_gpu_functions(library: Library, document: Mapping[str, object]) -> None:
-    """Note what uses a GPU when it is called or imported, but of frameworks: their uses are told from the text."""
+    """Note what uses a GPU when it is called or imported, but of torch: its uses are told from the text."""
+    known = library.gpu_functions
     for entry in _entries(document, "function"):
-        if entry.get("gpu", "none") == "none" and entry.get("does") not in _ON_GPU:
+        if not _may_use_gpu(entry) or _is_marked(entry):
             continue
         for name in _list(entry["names"]):
             if name.startswith("import "):
                 library.effectful_imports.add(name.removeprefix("import "))
-            elif _root(name) not in library.frameworks:
-                library.gpu_functions.setdefault(_root(name), set()).add(name.rpartition(".")[2].encode())
+            elif _root(name) not in library.told:
+                known.setdefault(_root(name), set()).add(name.rpartition(".")[2].encode())
+    for alias, target in _table(document, "alias").items():
+        if "." not in alias and _root(str(target)) in known:
+            known.setdefault(alias, set()).update(known[_root(str(target))])
 
 
 def _root(path: str) -> str:

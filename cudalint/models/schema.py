@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from cudalint.models.releases import parsed
+
 EFFECTS = frozenset({"none", "told", "query", "driver", "init", "use", "touch"})
 
 # What a call leaves behind in its process: nothing; something that a fork inherits and a fresh process lacks; the same
@@ -31,7 +33,7 @@ TRAITS = frozenset(
         "also-of-others", "awaits", "runs-at-end", "changes-inherited", "kept-by-system", "added-by-system",
         "reflects", "runs-at-fork", "tells-thread", "runs-later", "shows-at-import", "comes-with-package",
         "gives-texts", "may-give-none", "gives-rows", "gives-host-data", "program-without-gpu", "program-that-asks",
-        "launches-ranks",
+        "launches-ranks", "runs-programs",
         "equals-only-itself", "named-as-written", "makes-text", "has-text", "filters-modules", "gives-warning",
         "reads-content", "leaves-content", "seeds-all", "silent-at-import", "of-launchers",
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
@@ -90,7 +92,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "refuses": str,
     "reused": bool,
     "unless-env": str,
-    "since": str,
+    "releases": str,
     "decorator": bool,
     "children": str,
     "lazy": bool,
@@ -111,6 +113,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "exact": bool,
     "expected": bool,
     "selects": str,
+    "sets": dict,
     "note": str,
     "state": str,
     "calls": bool,
@@ -208,7 +211,7 @@ DOES = frozenset(
         "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv", "not-at-exit",
         "is-callable", "is-class", "is-dataclass", "iter", "options.parsed", "options.parser",
         "job", "job.decorator", "jobs.run",
-        "kernel", "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
+        "kernel", "kernel.made", "keras.dataset", "keras.fit", "keras.model", "len", "lent", "like",
         "list.init", "list.method", "managed", "load", "load.item", "loader", "loader.info",
         "loader.iter", "loader.worker", "lock", "lookup", "manager", "map", "method.all",
         "method.context", "method.get",
@@ -216,7 +219,8 @@ DOES = frozenset(
         "manager.start", "manager.store", "mock", "mock.call", "mock.enter", "mock.exit", "mock.patch",
         "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
         "module.listed", "module.offload", "module.part",
-        "module.hold", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new", "parallel",
+        "module.hold", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new",
+        "own-instance", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
         "parallel.imported", "partial", "pickle.dump", "pickle.load",
         "pid", "pin", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
@@ -230,7 +234,7 @@ DOES = frozenset(
         "server.depends", "server.event", "server.import", "server.item",
         "server.register", "server.request", "server.routes", "server.fork", "server.run", "server.started",
         "answer.streamed",
-        "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent",
+        "server.set-item", "set-device", "setattr", "show", "spawn", "spawn.agent", "spread",
         "remote", "remote.decorator", "remote.given", "remote.gpus", "remote.options", "remote.run", "remote.start",
         "isolated", "isolated.decorator", "isolated.call",
         "isolated.now", "spawn.elastic", "spawn.join", "stack.enter", "stack.leave",
@@ -238,17 +242,18 @@ DOES = frozenset(
         "signal.handle", "signal.killed", "signal.raised",
         "called-later", "timed", "schedule", "schedule.run", "selector.register", "selector.select", "warned",
         "log.adapted", "log.adapter", "log.attach", "log.child", "log.configure",
-        "log.enabled", "log.format", "log.record", "log.settings",
+        "log.enabled", "log.format", "log.queue", "log.record", "log.settings",
         "starmap", "exit", "finalizer", "stop",
-        "str.method",
+        "str.method", "str.template",
         "suite", "suite.add", "suite.case", "suite.load", "suite.run",
         "stream", "stream.scope", "super", "suppress", "tensor", "tests.run",
         "test.fixture", "test.parametrize", "test.row", "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.alive", "thread.cancel", "thread.join", "thread.start",
         "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.rank",
-        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.train", "transformers.trainer",
-        "type", "type.call", "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
+        "trainer.strategy", "tree.map", "transformers.arguments", "transformers.evaluate", "transformers.train",
+        "transformers.trainer", "type", "type-hints", "type.call",
+        "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
         "wrapped", "wraps", "zip",
     }
 )  # fmt: skip
@@ -340,6 +345,10 @@ def _function(entry: Mapping[str, object], source: str) -> None:
         raise ModelError(f"{where}: nothing is known that does {does!r}{_nearest(does, DOES)}")
     for key in ("marks", "methods", "plain"):
         _texts(entry.get(key, []), f"{where}: {key}")
+    if "releases" in entry and parsed(str(entry["releases"])) is None:
+        raise ModelError(
+            f"{where}: releases must be a package and a range, as in 'torch >=2.1,<2.5', not {entry['releases']!r}"
+        )
     effect = entry.get("gpu", "none")
     if effect not in EFFECTS:
         raise ModelError(f"{where}: gpu must be one of {', '.join(sorted(EFFECTS))}, not {effect!r}")

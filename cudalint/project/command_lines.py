@@ -36,24 +36,19 @@ _REST = re.compile(r"\$(?:@|\*|\{[@*][^}]*\}|\d|\{\d[^}]*\})")
 # A list of words, as containers have it.
 _LISTED = re.compile(r"(?:CMD|ENTRYPOINT|command:|entrypoint:)[ \t]*\[(.*)\]")
 _ENDS = re.compile(r"&&|\|\|?|;|&|\d?>{1,2}.*|<.*")
-# What options and what they are set to may have to do with GPUs and processes, or name more of these.
-_DECISIVE = re.compile(
-    r"cuda|gpu|devi|work|proc|job|thread|dist|ddp|nccl|parallel|fork|spawn|launch|rank|multi|pin|backend|conf|cfg|accel",
-    re.IGNORECASE,
-)
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class CommandLine:
-    """The words that a program is given, and the file that says so."""
+    """The words that a program is given, and the file that says so; ``through``: a module that is told to run it."""
 
     said_in: str
     words: tuple[str, ...]
+    through: str = ""
 
     @property
-    def is_decisive(self) -> bool:
-        """Whether some word may decide where the program computes, or in how many processes."""
-        return any(_DECISIVE.search(word) for word in self.words)
+    def sets_something(self) -> bool:
+        """Whether some word is an option, or sets what it names."""
+        return any(word.startswith("-") or "=" in word for word in self.words)
 
 
 def found(root: str) -> Iterator[tuple[str, str, CommandLine]]:
@@ -61,11 +56,15 @@ def found(root: str) -> Iterator[tuple[str, str, CommandLine]]:
     for path in deployments.paths(root):
         text = deployments.text_of(path, (b"python", b"torchrun", b"accelerate", b"deepspeed"))
         folder, said_in = os.path.dirname(path), os.path.relpath(path, root)
-        for target, words in _started(text):
-            yield folder, target, CommandLine(said_in, words)
+        for target, words, through in _started(text):
+            yield folder, target, CommandLine(said_in, words, through)
 
 
-def _started(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+# A program as it is named, its words, and the module that runs it.
+_Started = tuple[str, tuple[str, ...], str]
+
+
+def _started(text: str) -> Iterator[_Started]:
     variables: dict[str, str] = {}
     for row in deployments.rows(text):
         bound = _VARIABLE.fullmatch(row)
@@ -100,7 +99,7 @@ def _commands(row: str) -> Iterator[list[str]]:
     yield command
 
 
-def _program(command: list[str], variables: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _program(command: list[str], variables: Mapping[str, str]) -> Iterator[_Started]:
     words = [_substituted(word, variables) for word in command]
     starts = [i for i, word in enumerate(words) if _PYTHON.fullmatch(word) or word in _LAUNCHERS]
     if not starts or len(words) > _MOST_WORDS:
@@ -111,11 +110,15 @@ def _program(command: list[str], variables: Mapping[str, str]) -> Iterator[tuple
         if word in ("-m", "--module"):
             module = next(rest, "")
             if module not in _LAUNCHING:
-                yield f"-m {module}", tuple(_given(rest))
+                given = tuple(_given(rest))
+                yield f"-m {module}", given, ""
+                program = next((i for i, word in enumerate(given) if word.endswith(".py")), None)
+                if program is not None and all(word.startswith("-") for word in given[:program]):
+                    yield given[program], given[program + 1 :], module
                 return
             launches = True
         elif word.endswith(".py") and not word.startswith("-"):
-            yield word, tuple(_given(rest))
+            yield word, tuple(_given(rest)), ""
             return
         elif word in _WITH_WORD:
             next(rest, "")

@@ -34,6 +34,11 @@ _APART = {
     "fastapi": ("--workers",),
 }
 
+# Those that ask this variable where no option says it: in a script or container, a unit, a compose file, a manifest.
+_ASKING = frozenset({"gunicorn", "uvicorn", "fastapi"})
+_CONCURRENCY = re.compile(
+    r"^[^#\n]*?\bWEB_CONCURRENCY(?:[\"']?[ \t]*[:= \t][ \t]*|[\"']?\s+value:[ \t]*)[\"']?(\d+)\b", re.MULTILINE
+)
 _CONTINUED = re.compile(r"\\\n")
 # Of a list of words, as containers have it, what stands between the words.
 _BETWEEN = re.compile(r"[\[\]\"',]")
@@ -131,14 +136,17 @@ def servers(root: str) -> Servers:
 
 
 def _started(path: str) -> Iterator[_Started]:
-    text = text_of(path, _SERVERS)
+    written = _written(path, _SERVERS)
+    text = _commands_of(path, written)
     if path.endswith(".ini"):
         settings = (_SETTING.match(row) for row in text.splitlines())
         yield from _of_uwsgi({found[1]: found[2] for found in settings if found is not None})
         return
     everywhere = _PRELOADS in "".join(re.findall(r"GUNICORN_CMD_ARGS.*", text))
+    told = min(map(int, _CONCURRENCY.findall(written)), default=1)
     for server in _APART:
-        yield from _of_command(server, rows(text), everywhere=everywhere)
+        by_default = told if server in _ASKING else 1
+        yield from _of_command(server, rows(text), everywhere=everywhere, by_default=by_default)
     yield from _of_seldon(text, built=path.endswith("environment"))
     for row in rows(text):
         words = _words(row, "uwsgi")
@@ -147,14 +155,21 @@ def _started(path: str) -> Iterator[_Started]:
 
 
 def text_of(path: str, words: tuple[bytes, ...]) -> str:
-    """The text of a file that has one of some words; none of any other."""
+    """The commands of a file that has one of some words; none of any other."""
+    return _commands_of(path, _written(path, words))
+
+
+def _written(path: str, words: tuple[bytes, ...]) -> str:
     try:
         data = disk.read(path, _MOST_BYTES)
     except disk.Unreadable:
         return ""
     if not any(word in data for word in words):
         return ""
-    text = data.decode(errors="replace")
+    return data.decode(errors="replace")
+
+
+def _commands_of(path: str, text: str) -> str:
     if not path.endswith((".yml", ".yaml")):
         return text
     return "\n".join(_of_yaml(text)) or _as_commands(text)
@@ -221,8 +236,11 @@ def _said(found: object) -> str:
     return " ".join(map(str, parts)).replace("\n", " ")
 
 
-def _of_command(server: str, rows: list[str], *, everywhere: bool) -> Iterator[_Started]:
-    """The applications that command lines of a server name: whether each is preloaded, and in how many workers."""
+def _of_command(server: str, rows: list[str], *, everywhere: bool, by_default: int) -> Iterator[_Started]:
+    """The applications that command lines of a server name: whether each is preloaded, and in how many workers.
+
+    ``by_default``: so many where no option says it; a configuration may say otherwise.
+    """
     for row in rows:
         words = _words(row, server)
         if words is None:
@@ -233,7 +251,7 @@ def _of_command(server: str, rows: list[str], *, everywhere: bool) -> Iterator[_
         module, name = target
         preloads = server == "gunicorn" and (everywhere or _PRELOADS in words)
         configuration = _configuration(words) if server == "gunicorn" else ""
-        workers = 1 if preloads else _number(words, _APART[server])
+        workers = 1 if preloads else _number(words, _APART[server], 1 if configuration else by_default)
         yield _Started(server, module, name, preloads, configuration, workers)
 
 
@@ -254,10 +272,11 @@ def _file_served(words: list[str]) -> tuple[str, str] | None:
     return path.removeprefix("./").removesuffix(".py").replace("/", "."), named
 
 
-def _number(words: list[str], options: tuple[str, ...]) -> int:
-    """How many workers the options ask for; one where no number is written down."""
-    numbers = (int(said) for said in _set_to(words, options) if said.isdecimal())
-    return min(next(numbers, 1), _MOST_WORKERS)
+def _number(words: list[str], options: tuple[str, ...], by_default: int) -> int:
+    """How many workers the options ask for; one where they do and no number is written down."""
+    said = next(_set_to(words, options), None)
+    number = by_default if said is None else int(said) if said.isdecimal() else 1
+    return min(number, _MOST_WORKERS)
 
 
 def _of_seldon(text: str, *, built: bool) -> Iterator[_Started]:

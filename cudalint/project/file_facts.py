@@ -15,6 +15,7 @@ from hashlib import blake2b
 from typing import Any
 
 from cudalint import fingerprint
+from cudalint.project import settings_named
 from cudalint.project.imports import Imported, imported, may_import_all_beside, named_for_stars
 from cudalint.project.markers import (
     Lexicon,
@@ -223,6 +224,16 @@ class FileFacts:
         return tuple(Imported(module, level, tuple(names), *rest) for module, level, names, *rest in rows)
 
     @property
+    def imports_by_name(self) -> bool:
+        """Whether the file may import what something else names."""
+        return bool(self._asked("by name", lambda: settings_named.imports_by_name(self.data)))
+
+    @property
+    def settings_places(self) -> tuple[str, ...]:
+        """Where files of settings may lie that the file reads."""
+        return tuple(self._asked("settings", lambda: settings_named.places(self.data)))
+
+    @property
     def may_import_all_beside(self) -> bool:
         """Whether the file, which is that of a package, may import whatever lies in its folder."""
         return bool(self._asked("beside", lambda: may_import_all_beside(self.data)))
@@ -287,6 +298,8 @@ _FACTS: Mapping[str, str] = {
     "relative": "imports_relatively",
     "weight": "weight",
     "imports": "imports",
+    "by name": "imports_by_name",
+    "settings": "settings_places",
     "beside": "may_import_all_beside",
     "stars": "named_for_stars",
     "calls": "calls_at_top",

@@ -55,6 +55,7 @@ class _Judged:
 # A condition with more parts is not read, and of more that lead to the same the others are only mentioned.
 MOST_ASSUMPTIONS = 2
 MOST_WAYS = 2
+MOST_ALTERNATIVES = 3
 MOST_COMPARED = 32
 LONGEST_EXPRESSION = 60
 
@@ -141,15 +142,16 @@ def leave_nothing_open(ways: Collection[Way]) -> bool:
 
 def _way(files: FileProgram, outcome: Outcome, way: Way, places: Mapping[Site, Span]) -> str | None:
     """What a way assumes, in words; None where that is nothing, or cannot be said."""
-    said = [_assumption(files, outcome, found, places) for found in way[:MOST_ASSUMPTIONS]]
-    return " and ".join(dict.fromkeys(words for words in said if words is not None)) or None
+    given = [(found, _assumption(files, outcome, found, places)) for found in way[:MOST_ASSUMPTIONS]]
+    said = {words: found.instead is not None for found, words in given if words is not None}
+    if len(said) == 1:
+        return next(iter(said))
+    return " and ".join(f"either {words}" if is_choice else words for words, is_choice in said.items()) or None
 
 
 def _assumption(files: FileProgram, outcome: Outcome, found: Assumption, places: Mapping[Site, Span]) -> str | None:
     if found.instead is not None:
-        both = (_assumption(files, outcome, one, places) for one in (replace(found, instead=None), found.instead))
-        said = [words for words in both if words is not None]
-        return " or ".join(said) if len(said) == 2 else None
+        return _choice([_assumption(files, outcome, replace(one, instead=None), places) for one in found.each])
     if isinstance(found.subject, str):
         return f"{found.subject} {found.holds}"
     span = places.get(found.subject)
@@ -161,6 +163,15 @@ def _assumption(files: FileProgram, outcome: Outcome, found: Assumption, places:
         where = "" if near else f" of {os.path.basename(span.filename)}"
         return f"what is asked in line {span.start.row}{where} {found.holds}"
     return of_test(text, found.holds)
+
+
+def _choice(said: Sequence[str | None]) -> str | None:
+    """Things of which one is so, in words; None where one of them cannot be said."""
+    words = [one for one in said if one is not None]
+    if len(words) < len(said):
+        return None
+    left = len(words) - MOST_ALTERNATIVES
+    return " or ".join(words if left < 2 else (*words[:MOST_ALTERNATIVES], f"one of {left} other things is so"))
 
 
 def _written(files: FileProgram, site: Site, span: Span) -> str | None:

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from cudalint.project.requirements import Newest
+from cudalint.models.releases import Admitted
 from cudalint.project.scripts import UNSAID
 
 _INIT = "__init__"
@@ -36,8 +36,8 @@ class Layout:
     holders: frozenset[str] = frozenset()
     # What the project is called where it is installed.
     distributions: frozenset[str] = frozenset()
-    # The newest releases of packages that it is used with.
-    newest: frozenset[Newest] = frozenset()
+    # The releases of packages that it is used with, as far as its files name them.
+    admitted: frozenset[Admitted] = frozenset()
     # What such a folder is one part of, as far as it was asked for.
     _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Its parts in other roots, of one that was found from its importer.
@@ -105,9 +105,7 @@ class Layout:
         return any(name == UNSAID or own in (name, *name.split("_")) for name in self.distributions)
 
     def _called_so(self, root: str, parts: list[str]) -> str | None:
-        """A module of a package of the project, above the one that imports it, that is only called as a library is."""
-        if self.is_installed_as(parts[0]):
-            return None
+        """A module of a package of the project, above the one that imports it, that is or is called as a library is."""
         homes = (above for above in self._roots_above(root) if os.path.join(above, parts[0]) in self.packages)
         return next((found for above in homes if (found := self._at(above, parts)) is not None), None)
 

@@ -176,7 +176,7 @@ _ACTS = {
     b"cuda": rb"\bcuda\.\w+\(|(?<=\.)cuda\(|(?<=[\"'])cuda\b|\bcuda\.gpus\b",
     b"cupy": rb"\bcupy\.\w+\(",
     b"cp": rb"\bcp\.\w+\(",
-    b"jax": rb"\bjax\.devices",
+    b"jax": rb"\bjax\.(?:devices|(?:numpy|nn|lax)\.\w+\()",
     b"is_available": rb"(?<=\.)is_available\(",
     b"jnp": rb"\bjnp\.\w+\(",
     b"tf": rb"\btf\.(?:config|constant|Variable|random|keras\.(?:Sequential|Model))\b",
@@ -189,6 +189,9 @@ _ACTS = {
     b"set_default_device": rb"\bset_default_device\(",
     b"set_default_tensor_type": rb"\bset_default_tensor_type\(",
 }
+# Variables are set under names that stand elsewhere in the file: in a loop, of a dict.
+_SETS_NAMED = re.compile(rb"\benviron(?:\.(?:update|setdefault)\(|\[[A-Za-z_]\w*\][ \t]*=(?!=)|[ \t]*\|=)")
+_VARIABLES = re.compile(rb"[\"']\w*(?:CUDA|NVML|XLA|MASTER)|\b(?:CUDA|NVML|XLA|MASTER)\w*[ \t]*=")
 # A lock, a queue or a pool of the default context settles the start method.
 _SETTLES = {
     name: rb"\b%s\(" % name
@@ -212,6 +215,8 @@ def acts_at_top(text: Text) -> bool:
     patterns = [_PATTERNS[word] for word in sorted(named)]
     called = starting.union(alias for name, alias in _aliases(text.data) if name in named or name in starting)
     patterns.extend(re.compile(rb"\b%s\(" % word) for word in sorted(called))
+    if b"environ" in named and _VARIABLES.search(text.data) is not None:
+        patterns.append(_SETS_NAMED)
     places = (found.start() for pattern in patterns for found in pattern.finditer(text.data))
     return any(_stands_at_top(text.data, place) for place in places)
 

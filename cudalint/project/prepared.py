@@ -95,7 +95,7 @@ class PreparedImports:
         ways = tuple(sealed(after, base, below, f"{name}{_WAY}{i}") for i, (after, _) in enumerate(loaded))
         neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)
         entered, commands = frozenset(record.entered), tuple(record.commands)
-        done = Imported(root, ways, entered, commands, record.cut, neutral, record.asked)
+        done = Imported(root, ways, entered, commands, record.cut, neutral, record.asked, record.reads_words)
         return _Known(done, read, is_of_any=not machine.asked_for_callers)
 
 

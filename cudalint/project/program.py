@@ -20,7 +20,8 @@ from cudalint.ir.outline import Outline
 from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
-from cudalint.project import command_lines, deployments, pytest_files, requirements
+from cudalint.models.releases import Admitted, of
+from cudalint.project import command_lines, deployments, pytest_files, requirements, settings_named
 from cudalint.project.command_lines import CommandLine
 from cudalint.project.file_facts import ITSELF, FileFacts, KnownFacts, Shape
 from cudalint.project.imports import ONE_OF_ALL
@@ -157,6 +158,8 @@ class FileProgram:
     most_imported: int = MOST_IMPORTED
     _scripts: dict[str, bool] = field(default_factory=dict)
     _given_gpus: frozenset[str] | None = None
+    # Whether some file may import what something else names.
+    _by_name: bool | None = None
     # Whether some file has a word, where that was asked: entries of all modules ask for the same few.
     _words: dict[str, bool] = field(default_factory=dict)
     # The classes of the program that start something, where that was asked.
@@ -488,9 +491,9 @@ class FileProgram:
         """Whether a module belongs to a library that is itself the project, as its metadata says."""
         return self.layout.is_installed_as(module.partition(".")[0])
 
-    def is_older(self, package: str, release: str) -> bool:
-        """Whether the project is only used with releases of a package before one."""
-        return requirements.is_older(self.layout.newest, package, release)
+    def admitted(self, package: str) -> Admitted:
+        """The releases of a package that the project is used with, as far as its files name them."""
+        return of(self.layout.admitted, package)
 
     def below_library(self, importer: str, library: str, name: str) -> str | None:
         """The project's module that ``from library import name`` means, in a folder called as the library is."""
@@ -772,8 +775,29 @@ class FileProgram:
             if ONE_OF_ALL in found.names and len(within := self.submodules(home)) <= MOST_WITHIN:
                 homes.extend(within)
             yield from (_Import(h, found.at_once) for h in homes if h in self.sources)
+        if self._some_import_by_name:
+            yield from self._read_settings(name)
         if self.package(name) == name:
             yield from self._read_beside(name)
+
+    @property
+    def _some_import_by_name(self) -> bool:
+        if self._by_name is None:
+            self._by_name = any(self.facts(name).imports_by_name for name in self.sources)
+        return self._by_name
+
+    def _read_settings(self, name: str) -> Iterable[_Import]:
+        """The modules that files of settings name which a module reads: what these are handed to may import them."""
+        own = os.path.dirname(self.sources[name].path)
+        folders = dict.fromkeys((own, self.layout.top))
+        places = [os.path.normpath(os.path.join(f, p)) for p in self.facts(name).settings_places for f in folders]
+        texts = {place: self.settings_files.text(place) or "" for place in places}
+        others = [other for place, text in texts.items() for other in settings_named.further(place, text)]
+        for text in dict.fromkeys((*texts.values(), *(self.settings_files.text(other) or "" for other in others))):
+            for dotted in settings_named.names(text):
+                home = self._home_of_text(name, dotted, 0)
+                homes = () if home is None or home == name else (*self.parents(home), home)
+                yield from (_Import(h, at_once=False) for h in homes if h in self.sources)
 
     def _read_beside(self, package: str) -> Iterable[_Import]:
         """The modules in a package that it imports where it lists its folder, or that a star import of it imports."""
@@ -821,7 +845,7 @@ def program(
     result.known = known or KnownFacts(result.known.lexicon, store, root or placed.top)
     if root is not None:
         placed.distributions = distributions(root)
-        placed.newest = requirements.newest(root)
+        placed.admitted = requirements.admitted(root)
         result.commands = frozenset(_placed(result, console_scripts(root)))
         servers = deployments.servers(root)
         result.preloaded = frozenset(
@@ -846,14 +870,21 @@ def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tu
             yield from ((conf, application, deployments.CONFIGURES) for application in served)
 
 
+# Modules that run a program once they have prepared its process by their own ``install()``.
+RUNS_PROGRAMS = "runs-programs"
+
+
 def _told(files: FileProgram, root: str) -> Iterable[tuple[str, CommandLine]]:
     """Programs and the words that files start them with: of each program a few, those of most words first."""
     lines: dict[str, set[CommandLine]] = {}
     for folder, target, line in command_lines.found(root):
-        if line.is_decisive and (home := _program_called(files, folder, target, root)) is not None:
+        if line.through and not files.library.traits.has(line.through, RUNS_PROGRAMS):
+            continue
+        decides = line.sets_something or line.through
+        if decides and (home := _program_called(files, folder, target, root)) is not None:
             lines.setdefault(home, set()).add(line)
     for home, told in lines.items():
-        known = {line.words: line for line in sorted(told, reverse=True)}
+        known = {(line.words, line.through): line for line in sorted(told, reverse=True)}
         chosen = sorted(known.values(), key=lambda line: (-len(line.words), line))
         yield from ((home, line) for line in chosen[: command_lines.MOST_LINES])
 

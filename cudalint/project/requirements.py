@@ -1,84 +1,103 @@
-"""Which releases of packages a project is used with, as far as its files name the newest."""
+"""Which releases of packages a project is used with, as far as its files name them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+from cudalint.models.releases import Admitted, Numbers, normal, numbers
 from cudalint.project.scripts import METADATA, read
 
-# The files in its top folder by which a project asks for packages.
-FILES = (*METADATA, "environment.yaml", "environment.yml", "requirements.in", "requirements.txt")
-# A package, the numbers of the newest release that is asked for, and whether that one is admitted itself.
-Newest = tuple[str, tuple[int, ...], bool]
+# The files in its top folder by which a project asks for packages, and those that hold what was chosen for it.
+LOCKS = ("pdm.lock", "poetry.lock", "pylock.toml", "uv.lock")
+FILES = (*METADATA, "environment.yaml", "environment.yml", "requirements.in", "requirements.txt", *LOCKS)
 
 _CLAUSE = r"(?:==|~=|<=|>=|!=|<|>|\^|=)\s*[\"']?\s*(?:\^|~)?\s*\d[\w.*]*"
 _ASKED = re.compile(rf"(?<![\w.-])([A-Za-z][\w.-]*)(?:\[[^\]\n]*\])?\s*({_CLAUSE}(?:\s*,\s*{_CLAUSE})*)")
 _ONE = re.compile(r"(==|~=|<=|>=|!=|<|>|\^|=)\s*[\"']?\s*(\^|~)?\s*(\d[\w.*]*)")
-# No release has longer numbers, and Python makes none of very long ones.
-_NUMBER = re.compile(r"\d{1,18}")
+_LOCKED = re.compile(r"^name = \"([\w.-]+)\"\nversion = \"(\d[\w.]*)", re.MULTILINE)
+
+# The newest release of several clauses, and whether that one is admitted itself.
+_Highest = tuple[Numbers, bool]
 
 
-def newest(root: str) -> frozenset[Newest]:
-    """The newest releases that the files of a project admit: of one file the loosest, of several the strictest."""
-    found: dict[str, tuple[tuple[int, ...], bool]] = {}
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """Between which releases one is asked for; None where an end is open."""
+
+    lowest: Numbers | None
+    highest: _Highest | None
+
+
+def admitted(root: str) -> frozenset[Admitted]:
+    """The releases that the files of a project admit: of one file the loosest, of several the strictest."""
+    found: dict[str, _Bounds] = {}
     for name in FILES:
-        for package, bound in _in_file(read(root, name)).items():
-            found[package] = min(found.get(package, bound), bound)
-    return frozenset((package, *bound) for package, bound in found.items())
+        text = read(root, name)
+        for package, bounds in (_in_lock(text) if name in LOCKS else _in_file(text)).items():
+            found[package] = _strictest(found[package], bounds) if package in found else bounds
+    return frozenset(
+        Admitted(package, bounds.lowest or (), *(bounds.highest or (None, False)))
+        for package, bounds in found.items()
+        if bounds.lowest or bounds.highest
+    )
 
 
-def is_older(known: Iterable[Newest], package: str, release: str) -> bool:
-    """Whether a package is only used with releases before one."""
-    wanted = _numbers(release)
-    for name, numbers, admitted in known:
-        if name == package:
-            return numbers < wanted or (numbers == wanted and not admitted)
-    return False
-
-
-def _in_file(text: str) -> dict[str, tuple[tuple[int, ...], bool]]:
-    """The loosest bound of each package; none of one that is also asked for without."""
-    found: dict[str, tuple[tuple[int, ...], bool] | None] = {}
+def _in_file(text: str) -> dict[str, _Bounds]:
+    """The loosest bounds of each package; an end is open of one that is also asked for without it."""
+    found: dict[str, _Bounds] = {}
     for match in _ASKED.finditer(text):
-        package = re.sub(r"[-.]+", "_", match[1]).lower()
-        bound = min(_bounds(match[2]), default=None)
-        before = found.get(package, bound)
-        found[package] = None if bound is None or before is None else max(before, bound)
-    return {package: bound for package, bound in found.items() if bound is not None}
+        package = normal(match[1])
+        bounds = _Bounds(max(_lowest(match[2]), default=None), min(_highest(match[2]), default=None))
+        found[package] = _loosest(found[package], bounds) if package in found else bounds
+    return found
 
 
-def _bounds(clauses: str) -> Iterator[tuple[tuple[int, ...], bool]]:
+def _in_lock(text: str) -> dict[str, _Bounds]:
+    """The releases that were chosen: of several, for several Pythons, the oldest and the newest."""
+    found: dict[str, _Bounds] = {}
+    for name, release in _LOCKED.findall(text):
+        package, chosen = normal(name), numbers(release)
+        bounds = _Bounds(chosen, (chosen, True))
+        found[package] = _loosest(found[package], bounds) if package in found else bounds
+    return found
+
+
+def _loosest(one: _Bounds, other: _Bounds) -> _Bounds:
+    lowest = None if one.lowest is None or other.lowest is None else min(one.lowest, other.lowest)
+    return _Bounds(lowest, None if one.highest is None or other.highest is None else max(one.highest, other.highest))
+
+
+def _strictest(one: _Bounds, other: _Bounds) -> _Bounds:
+    lowest = max((b.lowest for b in (one, other) if b.lowest is not None), default=None)
+    return _Bounds(lowest, min((b.highest for b in (one, other) if b.highest is not None), default=None))
+
+
+def _highest(clauses: str) -> Iterator[_Highest]:
     for operator, inner, text in _ONE.findall(clauses):
-        numbers = _numbers(text)
+        given = numbers(text)
         match inner or operator:
             case "<":
-                yield numbers, False
+                yield given, False
             case "<=":
-                yield numbers, True
+                yield given, True
             case "==" | "=" if "*" not in text:
-                yield numbers, True
+                yield given, True
             case "==" | "=":
-                yield _next(numbers), False
+                yield _next(given), False
             case "~=" | "~":
-                yield _next(numbers[:-1] or numbers), False
+                yield _next(given[:-1] or given), False
             case "^":
-                yield _next(numbers[:1]), False
+                yield _next(given[:1]), False
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    """The numbers of a release without zeros at the end: 5 and 5.0 are one."""
-    numbers = [int(found) for part in text.split(".") if (found := _digits(part))]
-    while len(numbers) > 1 and numbers[-1] == 0:
-        numbers.pop()
-    return tuple(numbers)
+def _lowest(clauses: str) -> Iterator[Numbers]:
+    for operator, inner, text in _ONE.findall(clauses):
+        if (inner or operator) not in ("<", "<=", "!="):
+            yield numbers(text)
 
 
-def _digits(part: str) -> str:
-    match = _NUMBER.match(part)
-    return match[0] if match is not None else ""
-
-
-def _next(numbers: tuple[int, ...]) -> tuple[int, ...]:
+def _next(given: Numbers) -> Numbers:
     """The release that comes after all that begin so."""
-    return (*numbers[:-1], numbers[-1] + 1)
+    return (*given[:-1], given[-1] + 1)

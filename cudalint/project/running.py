@@ -26,7 +26,7 @@ from cudalint.machine.outcome import OF_INHERITING, Doubt, Outcome
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value, const, unknown
+from cudalint.machine.values import Lib, Ref, Value, const, unknown
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.command_lines import UNKNOWN
 from cudalint.project.derived import launchers
@@ -364,7 +364,7 @@ class Runner:
             commands = main.record.commands
             yield Ran(name, name, main)
             if not main.record.cut and not in_test:
-                yield from self._told(module)
+                yield from self._told(module, main.record.reads_words)
             if main.record.testing is not None and not in_test:
                 yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
@@ -378,16 +378,23 @@ class Runner:
         if in_test:
             yield from self._tests(module)
 
-    def _told(self, module: ir.Module) -> Iterator[Ran]:
-        """A program as files of its repository start it."""
+    def _told(self, module: ir.Module, reads_words: bool) -> Iterator[Ran]:
+        """A program as files of its repository start it, where it reads its words or another module runs it."""
         for line in self.files.command_lines(module.name):
+            if not reads_words and not line.through:
+                continue
             machine = self._machine(module.name)
             fresh = State(self._started(module.name), {})
-            said = shorten(shlex.join("..." if word == UNKNOWN else word for word in line.words), _MOST_SAID)
+            told = ("-m", line.through, *line.words) if line.through else line.words
+            said = shorten(shlex.join("..." if word == UNKNOWN else word for word in told), _MOST_SAID)
             start = Site(module.name, module.body[0].ordinal if module.body else 0)
             fresh.stack = machine.chain(fresh, start, f"is started by {line.said_in} with {said}")
             words = (unknown("word", start, i) if word == UNKNOWN else const(word) for i, word in enumerate(line.words))
             fresh.store(heap.ARGV, heap.Sequence("list", tuple(words), open=True))
+            if line.through:
+                frame = Frame(Ref(("module", module.name)), module.name)
+                prepared = machine.call_value((Lib(f"{line.through}.install"),), [], {}, fresh, frame, start)
+                fresh = next((state for state, _ in prepared), fresh)
             self._run_main(machine, module, fresh)
             yield Ran(module.name, module.name, machine)
 

@@ -9,7 +9,7 @@ TensorFlow and JAX reserve most of the GPU's memory when they start, unless told
 - a TensorFlow parent without growth that used the GPU and then starts children that use it too;
 - four or more forked or eight or more fresh TensorFlow workers without growth on one GPU, or a number that cannot be
   seen;
-- eight or more JAX workers with preallocation.
+- six or more JAX workers with preallocation.
 
 Fewer TensorFlow workers are a warning.
 
@@ -32,7 +32,8 @@ One H200 (141 GB), driver 580, TensorFlow 2.21, JAX 0.11, Python 3.12; workers s
 | parent used the GPU without growth, then TensorFlow children | out of memory |
 | 2, 4, 8 TensorFlow with `set_memory_growth` | works |
 | 2 JAX with preallocation, spawned | works, also beside a parent that uses the GPU |
-| 8 JAX with preallocation | `RESOURCE_EXHAUSTED` |
+| 3, 4 JAX with preallocation, spawned, all at once | works |
+| 6, 8 JAX with preallocation | `RESOURCE_EXHAUSTED` |
 | 8 JAX with `XLA_PYTHON_CLIENT_PREALLOCATE=false` | works |
 
 On a smaller GPU the numbers are smaller.

@@ -3,7 +3,8 @@
 A rank selects its GPU by its global rank.
 
 ## What it does
-Reports `torch.cuda.set_device(...)` with a global rank (`RANK`, `dist.get_rank()`, `accelerator.process_index`): as a
+Reports `torch.cuda.set_device(...)` with a global rank (`RANK`, `dist.get_rank()`, `accelerator.process_index`), and
+what is first put on the GPU of that number (`f"cuda:{rank}"`, `.to(rank)`) where no selection said so before: as a
 warning in a program that also knows its local rank (`LOCAL_RANK`, a parameter or an option of that name, an
 `Accelerator`), or that reads or takes what only runs on several machines have (`GROUP_RANK`, `NODE_RANK`,
 `SLURM_NNODES`, `--nnodes`); elsewhere as a note.
@@ -82,7 +83,7 @@ if __name__ == "__main__":
 Both are started with `torchrun --nproc-per-node=2 train.py`.
 
 ## Fix
-**Unsafe**: the number in `set_device`, also inside the `torch.device` that it is given, becomes the local rank: a
+**Unsafe**: the number in `set_device` or in what takes the device, also inside the `torch.device` that it is given, becomes the local rank: a
 name that holds it, the attribute `local_rank` beside `rank`, or `LOCAL_RANK` itself. Other places of the program may
 use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{rank}"`), and they have to agree.
 
@@ -103,9 +104,9 @@ RULE = Rule(
     code="CUD506",
     name="global-rank-as-device",
     severity=Severity.WARNING,
-    summary="set_device gets a global rank, which counts on from machine to machine",
+    summary="a rank takes the GPU of its global rank, which counts on from machine to machine",
     outcomes={
-        Kind.GLOBAL_RANK_DEVICE: "set_device with the global rank: on the second machine there is no such GPU{detail}",
+        Kind.GLOBAL_RANK_DEVICE: "the global rank names a GPU: on the second machine there is none of that number{detail}",
     },
     grade=warned,
     repair=RepairLevel.ALWAYS,

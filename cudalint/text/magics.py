@@ -32,6 +32,8 @@ _ALONE = re.compile(
 _PROGRAM = re.compile(
     r"%run[ \t]+(?:-[a-zA-Z][ \t]+)*?(?:-m[ \t]+([\w.]+)|(?:\./)?([\w/]+)(?:\.py|\.ipynb)?)(?=[ \t]|$)"
 )
+# Extensions in packages, which may begin with what the whole notebook does; those of one word are about the notebook.
+_EXTENSION = re.compile(r"([ \t]*)%(?:re)?load_ext[ \t]+([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)[ \t]*")
 # What runs the rest of its line, with the options that it may have; a magic without a statement is none of these.
 _RUNNING = (
     r"%(?:time|prun|timeit(?:[ \t]+-(?:[nrpv][ \t]*\d+|[tcqo]+))*|memit(?:[ \t]+-(?:[rti][ \t]*[\d.]+|[co]+))*)"
@@ -109,6 +111,8 @@ def _replaced(line: str) -> str | None:
         if set(setting[3]) & set("${}"):
             return f"{setting[1]}pass"
         return f"{setting[1]}import os; os.environ[{setting[2]!r}] = {setting[3]!r}"
+    if extension := _EXTENSION.fullmatch(line):
+        return f"{extension[1]}import {extension[2]}; {extension[2]}.load_ipython_extension(get_ipython())"
     if program := _PROGRAM.match(line):
         return _run(program[1] or program[2].replace("/", "."))
     if found := _LINE.match(line) or _QUESTION.match(line):

@@ -66,9 +66,10 @@ def model_mutants() -> Iterator[ModelMutant]:
 def _functions(file: str, document: Any) -> Iterator[ModelMutant]:
     for index, entry in enumerate(document.get("function", ())):
         names = entry["names"]
+        releases = f" of {entry['releases']}" if "releases" in entry else ""
         for name in names:
             asked = ("asked", name) if "*" in name else ("functions", name)
-            yield ModelMutant("model entry", file, f"no {name}", (asked,), _without("function", index, name))
+            yield ModelMutant("model entry", file, f"no {name}{releases}", (asked,), _without("function", index, name))
         for key, value in entry.items():
             if key not in _WORDS and (key, value) != ("does", "nothing"):
                 other = _other(key, value)

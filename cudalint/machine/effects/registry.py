@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.effects import command_line, plain, stdlib
+from cudalint.machine.effects import command_line, plain, releases, stdlib
 from cudalint.machine.effects.command_line import commands, configs, options, typed_options
 from cudalint.machine.effects.concurrency import (
     channels,
@@ -215,6 +214,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "list.init": containers.list_init,
     "slice": containers.slice_,
     "dict.method": containers.dict_method,
+    "str.template": texts.template,
     "str.method": texts.str_method,
     "buffer": buffers.buffer,
     "built-with": guesses.built_with,
@@ -249,6 +249,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environ.update": environment.environ_update,
     "gpu": queries.gpu_call,
     "kernel": kernels.decorate,
+    "kernel.made": kernels.make,
     "suite": suites.suite,
     "suite.add": suites.add,
     "suite.case": suites.case,
@@ -276,6 +277,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "default.exit": devices.default_exit,
     "dataclass.field": records.field,
     "dataclass.fields": records.fields,
+    "type-hints": records.type_hints,
     "is-dataclass": records.is_record,
     "dataclass.replace": records.changed,
     "namespace": records.namespace,
@@ -303,6 +305,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "log.adapted": logs.adapted,
     "log.settings": log_settings.configure,
     "log.format": logs.formats,
+    "log.queue": logs.queue_handler,
     "log.enabled": logs.enabled,
     "members": lookups.members,
     "signature": lookups.signature,
@@ -585,10 +588,12 @@ EFFECTS: dict[str, LibraryEffect] = {
     "text-pipe.add": spacy.add_to_text_pipe,
     "text-pipe.worker": spacy.text_pipe_worker,
     "lent": library_objects.lent,
+    "own-instance": library_objects.own_instance,
     "placed": library_objects.placed,
     "transformers.arguments": library_objects.training_arguments,
     "transformers.trainer": library_objects.trainer,
     "transformers.train": library_objects.trainer_train,
+    "transformers.evaluate": library_objects.trainer_evaluate,
     "trainer": lightning.trainer,
     "trainer.strategy": lightning.strategy,
     "trainer.fit": lightning.trainer_fit,
@@ -603,6 +608,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environments.of": environments.environments_of,
     "environments.copies": environments.copied_environments,
     "workers": environments.starts_workers,
+    "spread": environments.spread,
     "cluster": lazy_tasks.cluster,
     "component": environments.component,
     "components": environments.components,
@@ -627,13 +633,18 @@ class LibraryEffects:
 
     def perform(self, machine: Machine, call: Call) -> Results:
         """Do what a model says."""
+        if "releases" in call.spec:
+            apart = releases.apart(machine, call)
+            done = (self._perform(machine, one) if said else self.unmodelled(machine, one) for one, said in apart)
+            return [result for results in done for result in results]
+        return self._perform(machine, call)
+
+    def _perform(self, machine: Machine, call: Call) -> Results:
         effect = EFFECTS.get(call.text("does"))
         if effect is None:
             return [(call.state, unknown("undone", call.site))]
         if call.flag("fixes-method"):
             launching.fix_default(machine, call.state, library_of(call), call.site, call.label)
-        if "since" in call.spec and machine.program.is_older(call.path.partition(".")[0], call.text("since")):
-            call = replace(call, spec={**call.spec, "gpu": "none"})
         known = computed.computed(machine, call)
         if known is not None:
             return known

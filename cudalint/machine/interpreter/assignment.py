@@ -453,7 +453,7 @@ def _changed_alike(owner: Dict, before: Object | None, made: Dict) -> Dict:
     known = before.items if isinstance(before, Dict) else {}
     anew = {key: value for key, value in made.items.items() if known.get(key) != value}
     kept = {key: value for key, value in owner.items.items() if key in made.items or key not in known}
-    return replace(owner, items={**kept, **anew}, exact=owner.exact and made.exact)
+    return replace(owner, items={**kept, **anew}, exact=owner.exact and made.exact, among=made.among)
 
 
 def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:

@@ -21,6 +21,7 @@ from cudalint.machine.heap import (
     NAMESPACE,
     OF_UNKNOWN,
     REPLACED,
+    WEIGHTS,
     ZERO,
     Class,
     Closure,
@@ -80,6 +81,8 @@ _NO_ITEMS = Raised(None, ("TypeError",))
 _OWN_NAMES = frozenset({"__name__", "__qualname__"})
 _METHOD_BY_TYPE = "functools.singledispatchmethod"
 _PARTIAL_METHOD = Lib("functools.partialmethod.__call__")
+# What models say of methods that are called on a class of the program below the library's.
+_CLASS_METHODS = frozenset({"class.method", "own-instance"})
 # Methods that are class methods without saying so.
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 
@@ -287,11 +290,8 @@ class Attributes(Core):
                     return [(state, held)]
                 if name == "__subclasses__":
                     return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
-                spec = None if base is None else self.library.function(f"{base}.{name}")
-                if spec is not None and (
-                    "class.method" in (spec.get("does"), spec.get("kind")) or spec.get("function") == "self"
-                ):
-                    return [(state, (Bound(Lib(f"{base}.{name}"), ref),))]
+                if (method := self._class_method_of_library(ref, name, state)) is not None:
+                    return [(state, (Bound(Lib(method), ref),))]
                 if name in ("__name__", "__qualname__"):
                     return [(state, const(found.name if name == "__name__" else found.qualname))]
                 if name == "__module__" and (home := _name_of_module(found.module, state)):
@@ -351,6 +351,15 @@ class Attributes(Core):
         if self.library.function(path) is None or not is_abstract(self.mro(cls, state), self.mro, state):
             return None
         return path
+
+    def _class_method_of_library(self, cls: Ref, name: str, state: State) -> str | None:
+        """The method of a class of a library above a class, where a model says that the class itself matters to it."""
+        for entry in self.mro(cls, state):
+            spec = self.library.function(f"{entry}.{name}") if isinstance(entry, str) else None
+            if spec is not None:
+                is_told = not _CLASS_METHODS.isdisjoint((spec.get("does"), spec.get("kind")))
+                return f"{entry}.{name}" if is_told or spec.get("function") == "self" else None
+        return None
 
     def _bind_class_method(self, value: Value, cls: Ref, state: State) -> Value:
         atom = only(value)
@@ -419,6 +428,10 @@ class Attributes(Core):
                 return self.fail(state, frame, _LACKING)
             # Where a handler waits for it; what nobody saw may have set it all the same.
             self.fail(state.clone(), frame, _LACKING)
+        base = self.library_base(instance.cls, state) if WEIGHTS in instance.attributes else None
+        if base is not None and not self.library.is_aside(name):
+            # A part that the library made of what was saved.
+            return [(state, (self._bound_of_library(f"{base}.{name}", ref),))]
         return [(state, unknown("attribute", ref.address, name))]
 
     def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:

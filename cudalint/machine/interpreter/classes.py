@@ -73,6 +73,7 @@ class Classes(Core):
             made = replace(made, asks_first=_asks_first(made, last), told=told)
             if is_dataclass or is_protocol(made):
                 made = replace(made, fields=tuple(self._fields(node.body, scope, last, is_dataclass)))
+                made = replace(made, types=tuple(_types(node.body)))
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self.own_methods(scope, ref, last)
             note_validators(node.body, scope, last)
@@ -567,6 +568,19 @@ class Classes(Core):
         # Those that are given by name come last.
         return [*fields.items(), *by_name.items()]
 
+    def field_types(self, cls: Ref, state: State) -> dict[str, Value]:
+        """What the fields of a dataclass are said to be, where that is a name, or a text."""
+        found: dict[str, Value] = {}
+        for entry in reversed(self.mro(cls, state)):
+            if isinstance(entry, Class):
+                found.update((name, self.named_type(entry, node, state)) for name, node in entry.types)
+        return found
+
+    def named_type(self, cls: Class, node: ir.Expr, state: State) -> Value:
+        """What a name means in the body of a class."""
+        values = [value for _, value in self.eval(node, state.clone(), Frame(cls.scope, cls.module))]
+        return values[0] if len(values) == 1 else ()
+
     def mro(self, cls: Ref, state: State) -> Order:
         """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""
         return self.orders.of(cls, state)
@@ -647,6 +661,16 @@ def _converted(fields: list[tuple[str, Value | None]], given: dict[str, Value]) 
         elif kind is int and text.lstrip("-").isdecimal():
             made[name] = const(int(text))
     return made
+
+
+def _types(body: tuple[ir.Stmt, ...]) -> Iterable[tuple[str, ir.Expr]]:
+    """The variables of a class body whose annotation is a name, or a text, with that."""
+    for statement in body:
+        match statement:
+            case ir.Declare(target=ir.Name(id=name), type=type_) if type_ is not None:
+                yield name, type_
+            case ir.Assign(targets=(ir.Name(id=name),), type=type_) if type_ is not None:
+                yield name, type_
 
 
 def _assigned(body: tuple[ir.Stmt, ...]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine.assumptions import Asking, Assumption, Facts, alternatives, assumptions, sayable
-from cudalint.machine.covering import cover_all, needed
+from cudalint.machine.covering import cover_all, needed, needs_either
 from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
@@ -149,6 +149,8 @@ class EntryRecord:
     testing: State | None = None
     by_pytest: bool = False
     serves: bool = False
+    # Whether it asked for the words of its command line.
+    reads_words: bool = False
     processes: dict[Site, list[Process]] = field(default_factory=dict)
     trace_steps: list[TraceStep] = field(default_factory=list)
     # For a map of the processes; None where no map is wanted.
@@ -260,9 +262,10 @@ class EntryRecord:
             told_with = known[alike, way], each
             if told_with not in worded:
                 worded[told_with] = assumptions(*told_with, self.asked, modelled)
-            if choices not in chosen:
-                chosen[choices] = tuple(alternatives(choices, self.asked, modelled))
-            said = (*worded[told_with], *chosen[choices])
+            kept = tuple(c for c in choices if needs_either(told_by(c), known[alike, way], list(ways[alike])))
+            if kept not in chosen:
+                chosen[kept] = tuple(alternatives(kept, self.asked, modelled))
+            said = (*worded[told_with], *chosen[kept])
             conditional = bool(_decided_outside(outcome)) and alike in some
             result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
@@ -366,8 +369,8 @@ class EntryRecord:
 def _split(way: Facts, choices: Iterable[Either]) -> list[Facts]:
     """What a path assumes that a reader can be told of; where it takes one of two things, with each of them."""
     ways = [way]
-    for choice in tuple(choices)[:_MOST_SPLIT]:
-        ways = [(*way, fact) for way in ways for fact in told_by(choice)]
+    for told in map(told_by, tuple(choices)[:_MOST_SPLIT]):
+        ways = [(*way, fact) for way in ways for fact in told]
     return ways
 
 

@@ -400,6 +400,7 @@ class Imports(Core):
         self.prepared[done.root] = self.chain(state, site, done.root.message).steps()
         self.record.entered |= done.entered
         self.record.commands.extend(done.commands)
+        self.record.reads_words |= done.reads_words
         self.record.asked = {**done.asked, **self.record.asked}
         self.record.cut = self.record.cut or done.cut
         return paths

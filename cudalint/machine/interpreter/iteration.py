@@ -62,6 +62,8 @@ MOST_OF_ROUND = 3
 MOST_OF_LOOP = 48
 # How many items of a dict are copied one by one.
 _MOST_COPIED = 64
+# Stands behind a key that may not be there.
+_PERHAPS: Value = (Unknown("perhaps"),)
 
 
 @room
@@ -230,6 +232,7 @@ class Iteration(Core):
         self.open_loops += 1
         before: Held = {}
         held: Held = {}
+        supposed: set[questions.Fact] = set()
         for i in range(MOST_TURNS):
             if i >= ROUNDS and not decided and not (endless and self._tries_on(node, states, left, returned, frame)):
                 break
@@ -239,11 +242,14 @@ class Iteration(Core):
                 self.begins_round(current)
                 if i > 0:
                     file_questions.has_waited(current)
+                known = current.facts
                 yes, no = self.branch(node.test, current, frame)
                 decided = decided and not (yes and no)
                 entering.extend(yes)
                 if i > 0 or not yes:
                     finished.extend(no)
+                elif no:
+                    supposed.update(fact for entered in yes for fact in entered.facts if fact not in known)
             if not decided and not is_short:
                 self.before_loops[-1] = lists
             states = self.block(node.body, self.joined(entering), frame)
@@ -279,6 +285,8 @@ class Iteration(Core):
             after = self.block(node.orelse, self.joined([*left_last, *finished]), frame)
         for current in (*after, *left):
             current.second_round = was_second
+            # A loop that may be entered is: what follows rests on nothing that was true when it was.
+            current.facts = tuple(fact for fact in current.facts if fact not in supposed)
         return self.joined([*after, *left])
 
     def _is_drained(self, test: ir.Expr, state: State, frame: Frame) -> bool:
@@ -706,7 +714,8 @@ class Iteration(Core):
                 if not is_let_through:
                     # Some items are let through, and others are not: no reader has to be told of this one.
                     asked = self.record.asked
-                    of_item = [q for q in tuple(asked)[known:] if questions.mentions(q, value)]
+                    parts = [value, *(self.exact_items(value, current) or ())]
+                    of_item = [q for q in tuple(asked)[known:] if any(questions.mentions(q, part) for part in parts)]
                     asked.update({q: replace(asked[q], required=True) for q in of_item})
                 sure = sure and is_let_through
                 following.extend(kept if sure else ())
@@ -715,8 +724,7 @@ class Iteration(Core):
                     following.extend(ended)
                     sure = sure and is_whole
                 if not is_let_through:
-                    # What is under such a key may not be there.
-                    keys[made:] = [()] * (len(keys) - made)
+                    keys[made:] = [() if is_more else (*key, *_PERHAPS) for key in keys[made:]]
             states = self.joined(following) or states
             i += 1
         self.open_loops -= is_more
@@ -865,15 +873,18 @@ def _numbers_of(iterable: Value, state: State) -> list[Value] | None:
 def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: bool) -> Dict:
     """What a comprehension of a dict gives: where it may hold more, what is known of single keys stays."""
     items: dict[Hashable, Value] = {}
+    rest: set[Hashable] = set()
     for key, value in zip(keys, values, strict=False):
         found = constant(key)
         if found is ...:
             exact = False
+            rest.add(constant(key[:1]) if key[1:] == _PERHAPS else ...)
         else:
             items[found] = value if exact else union([items.get(found, ()), value])
     if exact:
         return Dict(items)
-    return Dict(items if is_one_loop else {}, union(values), exact=False)
+    among = frozenset(rest) if rest and ... not in rest and is_one_loop else None
+    return Dict(items if is_one_loop else {}, union(values), exact=False, among=among)
 
 
 def _rows_of(iterator: Object | None, element: Value) -> list[Value]:

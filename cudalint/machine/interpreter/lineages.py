@@ -41,6 +41,7 @@ class Imported:
     cut: str | None
     neutral: bool
     asked: Mapping[Hashable, Asking]
+    reads_words: bool
 
 
 class Importer(Protocol):

@@ -10,6 +10,7 @@ from typing import Protocol
 from cudalint.ir import nodes as ir
 from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.toplevel import Bindings
+from cudalint.models.releases import Admitted
 
 # Which versions have which default on Linux; one of the two is always so.
 BY_FORK, BY_SERVER = "before Python 3.14", "from Python 3.14"
@@ -27,8 +28,8 @@ class Program(Protocol):
     def is_library(self, module: str) -> bool:
         """Whether a module belongs to a library that is itself the project, as its metadata says."""
 
-    def is_older(self, package: str, release: str) -> bool:
-        """Whether the project is only used with releases of a package before one."""
+    def admitted(self, package: str) -> Admitted:
+        """The releases of a package that the project is used with, as far as its files name them."""
 
     def below_library(self, importer: str, library: str, name: str) -> str | None:
         """The project's module that ``from library import name`` means, in a folder called as the library is."""

@@ -68,7 +68,7 @@ def fork(machine: Machine, parent: State, start: Start, launch: Launch) -> State
     child.stack = None
     child.second_round = False
     fork_hooks.run(machine, parent, fork_hooks.AFTER, start.anchor)
-    return child
+    return fork_hooks.run_in(machine, child, start.anchor)
 
 
 def _with_environment(process: Process, start: Start) -> Process:

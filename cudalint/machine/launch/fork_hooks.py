@@ -10,7 +10,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, union
 
 _HOOKS = Ref(("fork hooks",))
-BEFORE, AFTER = "before", "after_in_parent"
+BEFORE, AFTER, IN_CHILD = "before", "after_in_parent", "after_in_child"
 
 
 def keep(state: State, given: dict[str, Value]) -> None:
@@ -30,3 +30,15 @@ def run(machine: Machine, state: State, when: str, site: Site) -> None:
         processes = [after.process for after, _ in results]
         if processes and all(process == processes[0] for process in processes):
             state.process = processes[0]
+
+
+def run_in(machine: Machine, child: State, site: Site) -> State:
+    """The child when what was asked for has run there, as far as that went one way: what it raises Python ignores."""
+    found = child.get(_HOOKS)
+    for atom in found.variables.get(IN_CHILD, ()) if isinstance(found, Scope) else ():
+        inner, before = Frame(Ref(("module", machine.main)), machine.main), len(machine.record.outcomes)
+        results = machine.call_value((atom,), [], {}, child.clone(), inner, site)
+        del machine.record.outcomes[before:]
+        if len(results) == 1 and not inner.raises:
+            child = results[0][0]
+    return child

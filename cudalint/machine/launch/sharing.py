@@ -14,6 +14,9 @@ from cudalint.machine.state import Context, Process, State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import Const, only
 
+# Each reserves most of the GPU: on one H200 four of them at once worked, six and eight did not (JAX 0.11).
+_TOO_MANY_JAX = 6
+
 
 def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, children: list[State]) -> None:
     """More than one worker with a context on the same GPU, or a parent that took all its memory.
@@ -71,7 +74,7 @@ def _memory(start: Start, way: Way, child: Process, known: int | None) -> str | 
         if known is not None and known < (8 if way.method in FRESH else 4):
             return "cost"
         return "hang" if way.method == "fork" and start.family == "pool" else "crash"
-    if child.is_initialised("jax") and not _preallocation_off(child) and (known is None or known >= 8):
+    if child.is_initialised("jax") and not _preallocation_off(child) and (known is None or known >= _TOO_MANY_JAX):
         return "crash"
     return None
 

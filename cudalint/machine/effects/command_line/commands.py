@@ -106,16 +106,22 @@ def invoke(machine: Machine, call: Call) -> Results:
 
 def _say(machine: Machine, state: State, words: Value) -> None:
     """Remember the words of a command line, where it is written down."""
+    line = flags.own_line(machine, state) if words == NONE else None
     known = machine.exact_items(words, state)
-    state.store(_WORDS, Sequence("list", None if known is None else tuple(known)))
+    if line is not None:
+        _say_words(state, line)
+    else:
+        state.store(_WORDS, Sequence("list", None if known is None else tuple(known)))
 
 
-def _said(state: State) -> list[str] | None:
+def _said(state: State) -> flags.Line | None:
     """The words of the command line; None where they are the user's."""
     found = state.get(_WORDS)
     items = found.items if isinstance(found, Sequence) else None
-    said = [constant(item) for item in items or ()]
-    return None if items is None or not all(isinstance(word, str) for word in said) else [str(word) for word in said]
+    if not isinstance(found, Sequence) or items is None:
+        return None
+    words = [text for item in items if isinstance(text := constant(item), str)]
+    return flags.Line(tuple(words), found.open) if len(words) == len(items) else None
 
 
 def option(machine: Machine, call: Call) -> Results:
@@ -149,7 +155,7 @@ def _asked(call: Call, names: list[str], default: Value) -> Value:
 def call_function(machine: Machine, call: Call) -> Results:
     """``typer.run(main)``: a function, or a class of records, whose parameters are the options."""
     function = call.args[0] if call.args else call.get("function") or ()
-    asked = flags.of_function(machine, function, call.state)
+    asked = flags.of_function(machine, function, call.state, flags.own_line(machine, call.state))
     if not function:
         return [(call.state, unknown("call", call.site))]
     return machine.call_value(function, [], asked, call.state, call.frame, call.site)
@@ -199,7 +205,11 @@ def given(machine: Machine, call: Call) -> Results:
     name = named.path.rpartition(".")[2] if isinstance(named, Lib) else ""
     said = _said(call.state)
     default = _of_variable(own, call.state)
-    value = default or value if said is None else _as_said(said, own, default or own.get("default", value))
+    if said is not None:
+        otherwise = value if said.is_open else own.get("default", value)
+        value = _as_said(said.words, own, default or otherwise)
+    else:
+        value = default or value
     results: Results = [(call.state, value)]
     if "callback" in own:
         asked: list[Value] = [_CONTEXT, unknown("parameter", call.site), value]
@@ -220,8 +230,9 @@ def _of_variable(own: dict[str, Value], state: State) -> Value:
     return _converted(text, own.get("type", ()), own.get("default", NONE))
 
 
-def _as_said(words: list[str], own: dict[str, Value], default: Value) -> Value:
+def _as_said(words: tuple[str, ...], own: dict[str, Value], otherwise: Value) -> Value:
     """What an option is by the words of a command line: the last of those that name it."""
+    default = own.get("default", NONE)
     spelled = constant(own["names"])
     for text in spelled if isinstance(spelled, tuple) else ():
         yes, _, no = str(text).partition("/")
@@ -236,7 +247,7 @@ def _as_said(words: list[str], own: dict[str, Value], default: Value) -> Value:
             if not equals and i + 1 == len(words):
                 break
             return _converted(after if equals else words[i + 1], own.get("type", ()), default)
-    return default
+    return otherwise
 
 
 def _converted(text: str, type_: Value, default: Value) -> Value:
@@ -332,14 +343,16 @@ def run_group(machine: Machine, call: Call) -> Results:
         _say(machine, call.state, words)
     said = _said(call.state)
     commands = machine.elements(found.fields.get("<commands>", NONE), call.state)
-    named = [function for function in commands if said and _named_by(function, call.state) in said]
-    at = 0 if said is None or not named else said.index(_named_by(named[0], call.state))
+    words_said = () if said is None else said.words
+    named = [function for function in commands if _named_by(function, call.state) in words_said]
+    at = 0 if not named else words_said.index(_named_by(named[0], call.state))
     states = [call.state]
     own = found.fields.get("<function>", NONE)
     if constant(own) is ...:
-        if said is not None:
-            _say_words(call.state, said[:at])
-        asked = flags.of_function(machine, own, call.state, None if said is None else said[:at])
+        before = None if said is None else replace(said, words=words_said[:at])
+        if before is not None:
+            _say_words(call.state, before)
+        asked = flags.of_function(machine, own, call.state, before)
         states = [s for s, _ in machine.call_value(own, [], asked, call.state, call.frame, call.site)]
     for other in (f for f in commands if named and f is not named[0]):
         _leave(machine, other, call.state)
@@ -349,7 +362,7 @@ def run_group(machine: Machine, call: Call) -> Results:
         for state in states:
             alone = state.clone()
             if said is not None:
-                _say_words(alone, said[at + 1 :] if named else said)
+                _say_words(alone, replace(said, words=words_said[at + 1 :]) if named else said)
             asked = flags.of_function(machine, function, alone, said)
             ended = machine.call_value(function, [], asked, alone, call.frame, call.site)
             if returns:
@@ -360,8 +373,8 @@ def run_group(machine: Machine, call: Call) -> Results:
     return returned if commands else [(s, NONE) for s in states]
 
 
-def _say_words(state: State, words: list[str]) -> None:
-    state.store(_WORDS, Sequence("list", tuple(const(word) for word in words)))
+def _say_words(state: State, line: flags.Line) -> None:
+    state.store(_WORDS, Sequence("list", tuple(const(word) for word in line.words), open=line.is_open))
 
 
 def _named_by(function: Value, state: State) -> str:

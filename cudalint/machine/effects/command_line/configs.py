@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from typing import Any
 
 from cudalint.machine import operators
 from cudalint.machine.effects.command_line import commands
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.effects.stdlib import settings
+from cudalint.machine.effects.stdlib import flags, settings
 from cudalint.machine.effects.stdlib.flags import as_option
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
@@ -23,6 +23,7 @@ from cudalint.machine.values import (
     Lib,
     Partial,
     Ref,
+    Unknown,
     Value,
     const,
     constant,
@@ -54,6 +55,9 @@ def create(machine: Machine, call: Call) -> Results:
     if given is None and call.text("kind") == "mapping":
         items: dict[Hashable, Value] = dict(call.kwargs.items())
         given = (state.new(("config", call.site), Dict(items)),)
+    if isinstance(only(given or ()), Const | Unknown) and call.text("kind") != "mapping":
+        # A text is YAML.
+        given = settings.told(machine, "yaml", given or (), call) or unknown("config", call.site)
     return [(state, _config(given or (), state, call.site, 0) or unknown("config", call.site))]
 
 
@@ -157,11 +161,34 @@ def composed(machine: Machine, call: Call) -> Results:
     """``@hydra.main(config_path="conf", config_name="config")``: the function is given what these files say."""
     folder, name = call.get("config_path"), constant(call.get("config_name") or ())
     place = Located(call.frame.module, ()).joined(text) if isinstance(text := constant(folder or ()), str) else None
-    said = _composed(machine, place, name, 0) if place is not None and isinstance(name, str) else None
+    line = flags.own_line(machine, call.state)
+    given = _overrides(() if line is None else line.words)
+    said = _composed(machine, place, name, 0, given) if place is not None and isinstance(name, str) else None
     if said is None:
         return [(call.state, (Lib("cudalint.command"),))]
     config = _as_options(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
+    for key, text in given.items():
+        # What is left names no group.
+        config = _with(config, key, text, call)
     return [(call.state, (Partial((Lib("cudalint.configured"),), (config,), ()),))]
+
+
+def _overrides(words: Iterable[str]) -> dict[str, str]:
+    """What ``model.device=cuda``, ``+trainer=ddp`` say."""
+    parts = (word.lstrip("+").partition("=") for word in words if not word.startswith(("-", "~", "hydra")))
+    return {key: text for key, is_set, text in parts if is_set}
+
+
+def _with(config: Value, key: str, text: str, call: Call) -> Value:
+    """A configuration with what a word sets."""
+    try:
+        said: Any = texts.read("yaml", text)
+    except texts.NoSettings:
+        return config
+    for part in reversed(key.split(".")):
+        said = {part: said}
+    above = _config(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
+    return _merged(config, above, call.state, call.site, 0)
 
 
 def configured(machine: Machine, call: Call) -> Results:
@@ -173,8 +200,13 @@ def configured(machine: Machine, call: Call) -> Results:
     return [(call.state, (Partial(function, (config,), ()),))]
 
 
-def _composed(machine: Machine, folder: Located, name: str, depth: int) -> dict[str, Any] | None:
-    """What a file says, over what the files say that it names as its defaults; those in groups below their names."""
+def _composed(
+    machine: Machine, folder: Located, name: str, depth: int, given: dict[str, str] | None = None
+) -> dict[str, Any] | None:
+    """What a file says, over what the files say that it names as its defaults; those in groups below their names.
+
+    ``given``: words that may choose in these groups; those that do are taken out.
+    """
     place = folder.joined(f"{name.removesuffix('.yaml')}.yaml")
     text = settings.text_at(machine, place) if place is not None and depth < _DEEPEST else None
     try:
@@ -195,6 +227,8 @@ def _composed(machine: Machine, folder: Located, name: str, depth: int) -> dict[
             if not isinstance(group, str) or " " in group or "@" in group:
                 # It replaces what another file chose, or is there for some.
                 return None
+            if given is not None and group in given:
+                option = given.pop(group)
             chosen = _grouped(machine, folder, group, option, depth) if isinstance(option, str) else {}
             if chosen is None:
                 return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from cudalint.machine import paths
 from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.effects.stdlib.attributes import has
@@ -36,6 +37,8 @@ from cudalint.machine.values import (
 
 # Before the name of an option: how it is spelled, and what makes it of a word.
 _SPELLED, _TYPE = "<spelled> ", "<type> "
+# Begins what stands for a word that is a path.
+_PATH_AT = "\0path "
 # What makes the object of the program's own class that is called where an option is given.
 _ACTION = "<action> "
 _PARSER = "argparse.ArgumentParser"
@@ -191,11 +194,13 @@ def _action(call: Call, name: str, names: list[str]) -> Value:
 
 
 def _as_spelled(call: Call, names: list[str]) -> str:
-    """How an option is spelled, behind what its words become: text, a number, or what is not known."""
+    """How an option is spelled, behind what its words become: text, a number, what its type makes, or nothing known."""
     kinds = {NONE: "text", (Lib("builtins.str"),): "text", (Lib("builtins.int"),): "int"}
+    kind = call.kwargs.get("type", NONE)
+    known = "made" if declared.is_converter(kind) else kinds.get(kind, "other")
     action = call.kwargs.get("action", NONE)
     plain = (action in (NONE, const("store")) or isinstance(only(action), Ref)) and "nargs" not in call.kwargs
-    return " ".join([kinds.get(call.kwargs.get("type", NONE), "other") if plain else "other", *names])
+    return " ".join([known if plain else "other", *names])
 
 
 def _is_file(machine: Machine, kind: Value) -> bool:
@@ -259,16 +264,18 @@ def define_flag(machine: Machine, call: Call) -> Results:
 
 def parse_args(machine: Machine, call: Call) -> Results:
     """``parse_args()``: a namespace of the defaults; options without one are unknown but stay the same."""
+    machine.record.reads_words = True
     _, found, _ = _parser_of(call)
     fields: dict[str, Value] = {}
     kinds: dict[str, Value] = {}
     acts: dict[str, Value] = {}
+    given: dict[str, Value] = {}
     if isinstance(found, LibraryObject):
         words = words_of(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
         if call.frame.tries and _are_refused(found.fields, words):
             return machine.fail(call.state, call.frame, Raised(None, ("SystemExit",)))
-        known = _written_down(call, found.fields, words)
+        known = _written_down(machine, call, found.fields, words)
         # Of the options that are not among the known ones none is given.
         told = words if known is None else []
         fields = {k[2:]: _parsed_as(v, told) for k, v in said.items() if k.startswith("--")}
@@ -282,7 +289,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
         fields |= {} if declared.UNDECLARED in found.fields else {WHOLE: TRUE}
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
-    for state, options in _converted(machine, call, fields, kinds):
+    for state, options in _converted(machine, call, fields, kinds, given):
         for after, namespace in _namespaces(machine, replace(call, state=state), options):
             acted = _acted(machine, replace(call, state=after), {} if found is None else found.fields, acts, namespace)
             results.extend(_parsed(call, done, namespace) for done in acted)
@@ -294,7 +301,9 @@ def _are_refused(fields: dict[str, Value], words: list[str] | None) -> bool:
     return words is not None and declared.parsed(fields, words) is declared.REFUSED
 
 
-def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None) -> dict[str, Value] | None:
+def _written_down(
+    machine: Machine, call: Call, fields: dict[str, Value], words: list[str] | None
+) -> dict[str, Value] | None:
     """The options that are given by words which are all written down, as argparse reads them; None of others."""
     if not words or _NAMES in fields:
         return None
@@ -302,14 +311,16 @@ def _written_down(call: Call, fields: dict[str, Value], words: list[str] | None)
     return (
         None
         if given is None or given is declared.REFUSED
-        else {name: _as_value(value, call) for name, value in given.items()}
+        else {name: _as_value(value, machine, call) for name, value in given.items()}
     )
 
 
-def _as_value(value: object, call: Call) -> Value:
+def _as_value(value: object, machine: Machine, call: Call) -> Value:
     if isinstance(value, list):
-        row = Sequence("list", tuple(_as_value(part, call) for part in value))
+        row = Sequence("list", tuple(_as_value(part, machine, call) for part in value))
         return (call.state.new(("option", call.site), row),)
+    if isinstance(value, str):
+        return _in_its_place(value, machine, call)
     return const(value if isinstance(value, bool | int | float | str) else None)
 
 
@@ -340,19 +351,20 @@ def _acted(
 
 
 def _converted(
-    machine: Machine, call: Call, fields: dict[str, Value], kinds: dict[str, Value]
+    machine: Machine, call: Call, fields: dict[str, Value], kinds: dict[str, Value], given: Collection[str]
 ) -> list[tuple[State, dict[str, Value]]]:
     """What types make of words, and of defaults that are texts: a parser calls them with no others."""
-    paths = [(call.state, fields)]
+    ways = [(call.state, fields)]
     for name, kind in kinds.items():
-        if not isinstance(constant(fields.get(name, ())), str):
+        value = fields.get(name, ())
+        if not (_is_convertible(value) if name in given else isinstance(constant(value), str)):
             continue
-        paths = [
+        ways = [
             (after, {**options, name: value})
-            for state, options in paths
+            for state, options in ways
             for after, value in machine.call_value(kind, [options[name]], {}, state, call.frame, call.site)
         ]
-    return paths
+    return ways
 
 
 def _said_by_command(parser: LibraryObject, words: Iterable[str]) -> dict[str, Value]:
@@ -371,8 +383,21 @@ def words_of(machine: Machine, call: Call) -> list[str] | None:
     """The words of a command line that the program makes up by itself, where all are known."""
     items = machine.exact_items(call.get("args") or (), call.state)
     items = _own_words(call) if items is None else items
-    words = None if items is None else [constant(item) for item in items]
+    words = None if items is None else [_as_word(place, item) for place, item in enumerate(items)]
     return None if words is None or not all(isinstance(word, str) for word in words) else [str(word) for word in words]
+
+
+def _as_word(place: int, item: Value) -> object:
+    """A word; a path from the program's own file, which is no constant, is known by its place."""
+    found = paths.located(item) if constant(item) is ... else None
+    return constant(item) if found is None or found.module is None else f"{_PATH_AT}{place}"
+
+
+def _in_its_place(word: str, machine: Machine, call: Call) -> Value:
+    """What stands for a word, which a path is known by."""
+    items = machine.exact_items(call.get("args") or (), call.state) or _own_words(call) or []
+    place = word.removeprefix(_PATH_AT)
+    return items[int(place)] if word.startswith(_PATH_AT) and int(place) < len(items) else const(word)
 
 
 def _own_words(call: Call) -> list[Value] | None:
@@ -449,9 +474,15 @@ def _value_among(kind: str, names: list[str], words: list[Value], call: Call) ->
         name, is_set, rest = text.partition("=") if isinstance(text, str) else ("", "", "")
         if name in names and name.startswith("-"):
             value = const(rest) if is_set else words[i + 1] if i + 1 < len(words) else ()
-            found = value if kind == "text" and value else _number(value) if kind == "int" else None
+            is_kept = kind == "text" or (kind == "made" and _is_convertible(value))
+            found = value if is_kept and value else _number(value) if kind == "int" else None
             found = found or unknown("option", call.site, name)
     return found
+
+
+def _is_convertible(word: Value) -> bool:
+    """Whether a word is known well enough for the type of an option to be called with it."""
+    return isinstance(constant(word), str) or paths.located(word) is not None
 
 
 def _number(value: Value) -> Value:
@@ -470,6 +501,9 @@ def _parsed_as(value: Value, words: list[str] | None) -> Value:
                 made.append(Const(_is_given(flag, words) == (kind == "flag")))
             case Unknown(sym=("option", _, str(flag), str())) if len(value) > 1 and not _is_given(flag, words):
                 continue
+            case Unknown(sym=("option", _, str(flag), "value" | "number")) if not _is_given(flag, words):
+                # It has no default.
+                made.extend(NONE)
             case _:
                 made.append(atom)
     return tuple(made)

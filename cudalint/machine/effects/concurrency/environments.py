@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.pools import handed_to_pool
 from cudalint.machine.effects.gpu import choices
+from cudalint.machine.effects.gpu.arrays import like
 from cudalint.machine.effects.gpu.queries import gpu_call
 from cudalint.machine.effects.receivers import context_of, library_of, method_of
 from cudalint.machine.effects.servers import web
@@ -296,6 +297,22 @@ def starts_workers(machine: Machine, call: Call) -> Results:
     if not _starts(machine, call, work, (), number_of(count) if several else 1):
         return []
     return _served(machine, call)
+
+
+def spread(machine: Machine, call: Call) -> Results:
+    """``model.encode(texts, device=["cuda:0", "cuda:1"])``: a worker for each device of a list.
+
+    Else this process computes: on the device that is named, or where the object lies.
+    """
+    given = call.get(call.text("workers")) or NONE
+    atom = only(given)
+    if given == NONE:
+        return like(machine, call)
+    plain = {key: value for key, value in call.spec.items() if key != "when"}
+    if isinstance(call.state.get(atom) if isinstance(atom, Ref) else None, Sequence):
+        return starts_workers(machine, replace(call, spec={**plain, "kind": "always"}))
+    told = {**plain, "gpu": "init", "context": True, "device": call.text("workers")}
+    return gpu_call(machine, replace(call, spec=told))
 
 
 def _served(machine: Machine, call: Call) -> Results:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import pool_in_thread
 from cudalint.machine.effects.receivers import library_object
@@ -17,7 +18,22 @@ from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.launching import Ended, Start, Way
 from cudalint.machine.launch.tasks import one_task
 from cudalint.machine.state import Method, State
-from cudalint.machine.values import NONE, TRUE, Lib, Partial, Ref, Snapshot, Task, Value, const, only, strings, unknown
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Const,
+    Lib,
+    Partial,
+    Ref,
+    Snapshot,
+    Task,
+    Unknown,
+    Value,
+    const,
+    only,
+    strings,
+    unknown,
+)
 
 # As what results are given by a call that waits for all of them.
 _LISTED = const("list")
@@ -152,7 +168,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         return [(state, unknown("parallel", call.site))]
     backend = _backend(obj, state)
     joined = one_task(machine, state, tasks, call.site)
-    if backend is None or backend in ("threading", "sequential") or obj.fields["<jobs>"] in (const(1), NONE):
+    if backend is None or backend in ("threading", "sequential") or _is_one(obj.fields["<jobs>"], state):
         if backend == "threading":
             return pool_in_thread(machine, call, joined.function, list(joined.args), dict(joined.kwargs))
         return _here(machine, call, joined, backend)
@@ -179,7 +195,8 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         waits=obj.fields.get("<waits>") == TRUE,
     )
     library = "multiprocessing" if state.process.method("joblib").names is None else "joblib"
-    ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, None)
+    context = None if strings(obj.fields["<backend>"]) else obj.fields["<backend>"]
+    ways = [Way("loky", True)] if backend == "loky" else launching.ways(machine, state, library, context)
     lost = pickling_errors.unpicklable_task(state, joined.function) if backend == "multiprocessing" else None
     if lost is not None:
         ended = [Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []) for way in ways]
@@ -196,6 +213,15 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
     return [(state, (state.new(("results", call.site), made),))]
 
 
+def _is_one(jobs: Value, state: State) -> bool:
+    """Whether one job is wanted, also where the path knows it of a number that the code does not show."""
+    if jobs in (const(1), NONE):
+        return True
+    number = only(jobs)
+    asked = None if number is None else only(questions.comparison("==", number, Const(1)))
+    return isinstance(asked, Unknown) and questions.answered(state.facts, asked.sym) is True
+
+
 def _jobs(value: Value) -> int | None:
     """A number of jobs; -1 and its like depend on the machine."""
     number = number_of(value)
@@ -209,10 +235,17 @@ def _backend(obj: LibraryObject, state: State) -> str | None:
     if len(given) == 1:
         return given[0] if given[0] in _BACKENDS else None
     if obj.fields["<backend>"] != NONE:
-        return None
+        return "multiprocessing" if _is_context(obj.fields["<backend>"], state) else None
     if strings(obj.fields["<prefer>"]) == ["threads"]:
         return "threading"
     return "loky"
+
+
+def _is_context(value: Value, state: State) -> bool:
+    """Whether a backend is a context of multiprocessing, whose pools joblib takes then, or that module itself."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return atom == Lib("multiprocessing") or (isinstance(found, LibraryObject) and "<method>" in found.fields)
 
 
 _BACKENDS = frozenset({"loky", "multiprocessing", "threading", "sequential"})

@@ -338,7 +338,8 @@ def _pool_run(
         return [(state, unknown("pool", call.site))]
     name = _METHODS.get(name, name)
     family = call.text("family", "pool")
-    if family == "thread":
+    # Some libraries take threads for a start method.
+    if family == "thread" or obj.fields.get("<context>") == const("threading"):
         return pool_in_thread(machine, call, function, args, kwargs)
     if bootstrapping(machine, call, f".{name}()") or (
         family == "executor" and daemon_child(machine, call, f".{name}()")

@@ -287,7 +287,8 @@ def fork(machine: Machine, call: Call) -> Results:
 
 def at_fork(machine: Machine, call: Call) -> Results:
     """``os.register_at_fork(before=f)``: in a child it is too late for anything that fails there to be noticed."""
-    fork_hooks.keep(call.state, {name: call.kwargs.get(name, ()) for name in (fork_hooks.BEFORE, fork_hooks.AFTER)})
+    moments = (fork_hooks.BEFORE, fork_hooks.AFTER, fork_hooks.IN_CHILD)
+    fork_hooks.keep(call.state, {name: call.kwargs.get(name, ()) for name in moments})
     return [(call.state, NONE)]
 
 

@@ -11,14 +11,14 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Selected, State
-from cudalint.machine.values import FALSE, TRUE, Dev, Rank, Ref, union, unknown
+from cudalint.machine.values import FALSE, TRUE, Dev, Rank, Ref, strings, union, unknown
 
 _MODULE = "torch.nn.Module"
 
 
 def accelerator(machine: Machine, call: Call) -> Results:
     """``Accelerator()``: asks the driver; in a launched rank it joins the group and selects the device."""
-    on_cpu = call.kwargs.get("cpu") == TRUE
+    on_cpu = call.kwargs.get("cpu") == TRUE or _is_told_cpu(call)
     state: State | None = call.state
     if state is not None and not on_cpu:
         wanted = "init" if _is_rank(state) else call.text("gpu", "query")
@@ -32,6 +32,16 @@ def accelerator(machine: Machine, call: Call) -> Results:
     state.process = replace(state.process, local_rank_at_hand=True)
     made = LibraryObject("accelerate.Accelerator", {"<cpu>": TRUE if on_cpu else FALSE}, call.site)
     return [(state, (state.new(("accelerator", call.site), made),))]
+
+
+# What a variable of the environment may say for yes.
+_YES = frozenset({"1", "on", "t", "true", "y", "yes"})
+
+
+def _is_told_cpu(call: Call) -> bool:
+    """Whether a variable of the environment says that no GPU is to be used."""
+    said = strings(call.state.process.environ(call.text("unless-env")) or ())
+    return len(said) == 1 and said[0].lower() in _YES
 
 
 def _is_rank(state: State) -> bool:

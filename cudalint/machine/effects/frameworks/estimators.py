@@ -51,8 +51,14 @@ def validate(machine: Machine, call: Call) -> Results:
 
 def _in_workers(machine: Machine, call: Call, estimator: Value, jobs: Value) -> Results:
     """Fit clones on the same data, as many at a time as there are jobs."""
+    cloned: list[tuple[State, tuple[Atom, ...]]] = [(call.state, ())]
+    for atom in estimator:
+        cloned = [(after, (*made, one)) for s, made in cloned for after, one in _clone(machine, call, atom, s)]
+    return [done for state, clones in cloned for done in _fitted(machine, replace(call, state=state), clones, jobs)]
+
+
+def _fitted(machine: Machine, call: Call, clones: tuple[Atom, ...], jobs: Value) -> Results:
     state = call.state
-    clones = tuple(_clone(machine, atom, state) for atom in estimator)
     methods: Value = tuple(m for c in clones for m in _methods(machine, (c,), "fit", state))
     if not methods:
         return [(state, NONE)]
@@ -81,18 +87,19 @@ def _methods(machine: Machine, estimator: Value, name: str, state: State) -> lis
     return found
 
 
-def _clone(machine: Machine, atom: Atom, state: State) -> Atom:
-    """``clone(estimator)``: what its ``__init__`` was given, without what fitting left behind."""
+def _clone(machine: Machine, call: Call, atom: Atom, state: State) -> list[tuple[State, Atom]]:
+    """``clone(estimator)``: made anew of what its ``__init__`` was given, without what fitting left behind."""
     found = state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, Instance):
-        return atom
+        return [(state, atom)]
     init = machine.user_method(found, "__init__", state)
     closure = state.get(init) if isinstance(init, Ref) else None
     if not isinstance(closure, Closure):
-        return state.new(("clone", found.site), replace(found, attributes={}))
+        return [(state, state.new(("clone", found.site), replace(found, attributes={})))]
     names = {p.name for p in closure.function.params}
     kept = {k: v for k, v in found.attributes.items() if k in names}
-    return state.new(("clone", found.site), replace(found, attributes=kept))
+    made = machine.call_value((found.cls,), [], kept, state, call.frame, call.site)
+    return [(after, clone) for after, value in made for clone in value[:1]]
 
 
 def pipeline(machine: Machine, call: Call) -> Results:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine.effects.gpu import arrays, choices
 from cudalint.machine.effects.receivers import method_of
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Sequence
+from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch import launching, workers
@@ -20,10 +20,23 @@ from cudalint.machine.state import State
 from cudalint.machine.values import EACH, NONE, Const, Lib, Partial, Ref, Value, const, constant, only, unknown
 
 
+def _told(call: Call) -> tuple[tuple[str, Value], ...]:
+    """The variables of the environment that a launcher sets for its workers."""
+    said = call.spec.get("sets")
+    return tuple((str(name), const(str(value))) for name, value in said.items()) if isinstance(said, dict) else ()
+
+
+def _how_many(call: Call) -> Value | None:
+    """How many workers a call asks for, or one for each row of what it is given for them."""
+    given = choices.argument(call, call.text("workers")) if call.text("workers") else None
+    held = call.state.get(atom) if isinstance(atom := only(given or ()), Ref) else None
+    return const(len(held.items)) if isinstance(held, Dict) and held.exact else given
+
+
 def fork_launcher(machine: Machine, call: Call) -> Results:
     """A library function that forks: accelerate.notebook_launcher, datasets.map(num_proc=)."""
     state = call.state
-    workers_ = choices.argument(call, call.text("workers")) if call.text("workers") else None
+    workers_ = _how_many(call)
     function = choices.argument(call, call.text("function", "function")) or _own(call)
     library = call.text("library", "multiprocessing")
     needs_number = bool(call.text("workers")) and not call.flag("unasked")
@@ -38,7 +51,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
             args = arguments(machine, state, call.get("args"))
             return machine.call_value(function, args, {}, state, call.frame, call.site)
     many = count_of(workers_)
-    if call.text("kind") != "map" and workers_ is not None and not many:
+    if call.text("kind") != "map" and workers_ is not None and not many and not call.flag("unasked"):
         args = arguments(machine, state, call.get("args"))
         return machine.call_value(function, args, {}, state, call.frame, call.site)
     args, named = (
@@ -63,6 +76,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         rank="local" if call.text("kind") == "ranks" else None,
         label="forked worker" if forks else "worker",
         looks=bool(call.text("refuses")),
+        environment=_told(call),
     )
     ended = [
         workers.start(machine, state, call.frame, start, replace(w, certain=w.certain and certain_count)) for w in ways

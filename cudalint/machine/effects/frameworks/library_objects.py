@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import arrays, cuda
@@ -9,12 +11,26 @@ from cudalint.machine.effects.gpu.choices import chosen, depends, idle
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject
+from cudalint.machine.heap import WEIGHTS, Class, Closure, Dict, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Atom, Dev, Ref, Unknown, Value, const, only, union, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Atom,
+    Dev,
+    Ref,
+    Unknown,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
 
 
 def placed(machine: Machine, call: Call) -> Results:
@@ -36,6 +52,42 @@ def placed(machine: Machine, call: Call) -> Results:
         return []
     gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
     return [(after, (ref,))]
+
+
+def own_instance(machine: Machine, call: Call) -> Results:
+    """``Model.from_pretrained(name)`` of a class of the program that is below the library's: an instance of it.
+
+    What its ``__init__`` is given comes from what was saved. With ``parameters`` it is a module whose weights were
+    saved, and lies on the device that it chose.
+    """
+    cls, is_module = call.receiver, call.flag("parameters")
+    if not isinstance(cls, Ref) or not isinstance(call.state.get(cls), Class):
+        return plain.nothing(machine, call)
+    device = chosen(call) if is_module else None
+    is_on_gpu = device is not None and device.is_gpu and not cuda.sees_none(machine, call.state.process)
+    results: Results = []
+    for state, made in machine.call_value((cls,), [], {}, call.state, call.frame, call.site, is_open=True):
+        if is_module:
+            _give_weights(made, call.site, state)
+        if device is None or not is_on_gpu or _makes_shapes(state):
+            results.append((state, made))
+            continue
+        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, device, context=True)
+        if after is None:
+            continue
+        for ref in (atom for atom in made if isinstance(atom, Ref)):
+            gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
+        results.append((after, made))
+    return results
+
+
+def _give_weights(made: Value, site: Site, state: State) -> None:
+    """Modules have the weights that were saved, whether their ``__init__`` shows any or not."""
+    for atom in made:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Instance):
+            attributes = {**found.attributes, WEIGHTS: unknown("weights", site)}
+            state.store(atom, replace(found, attributes=attributes))
 
 
 def _makes_shapes(state: State) -> bool:
@@ -71,11 +123,19 @@ def _attribute(owner: Atom | None, name: str, state: State) -> Value:
 # -- the trainer of transformers ---------------------------------------------------------------------------------
 
 
+# The arguments that say when a trainer evaluates while it trains, and what they are where it does.
+_STRATEGIES = ("eval_strategy", "evaluation_strategy")
+_WHILE_TRAINING = ("steps", "epoch")
+# What evaluate() and predict() call the data that they are given.
+_JUDGED = ("eval_dataset", "test_dataset")
+
+
 def training_arguments(machine: Machine, call: Call) -> Results:
     """``TrainingArguments(...)``: initialises CUDA and selects the rank's device, unless its arguments forbid that."""
     state: State | None = call.state
     spared = any(call.kwargs.get(name) == TRUE for name in ("use_cpu", "no_cuda"))
-    fields = {f"<{name}>": value for name, value in call.kwargs.items() if name.startswith("dataloader_")}
+    kept = (*_STRATEGIES, *(name for name in call.kwargs if name.startswith("dataloader_")))
+    fields = {f"<{name}>": call.kwargs[name] for name in kept if name in call.kwargs}
     fields["<spared>"] = const(spared)
     if not spared:
         state = ranks.selected_by_library(machine, call)
@@ -86,7 +146,8 @@ def training_arguments(machine: Machine, call: Call) -> Results:
 
 
 # What a trainer is given to call now and then, and what is not seen to be called.
-_CALLBACKS = ("compute_metrics", "callbacks", "preprocess_logits_for_metrics", "model_init", "formatting_func")
+_METRICS = "compute_metrics"
+_CALLBACKS = (_METRICS, "callbacks", "preprocess_logits_for_metrics", "model_init", "formatting_func")
 
 
 def trainer(machine: Machine, call: Call) -> Results:
@@ -95,9 +156,11 @@ def trainer(machine: Machine, call: Call) -> Results:
     given = call.get("args")
     arguments = _library_object(given, state)
     fields: dict[str, Value] = {}
-    for name in ("train_dataset", "data_collator", "reward_funcs"):
+    for name in ("train_dataset", "eval_dataset", "data_collator", "reward_funcs", _METRICS):
         fields[f"<{name}>"] = call.get(name) or NONE
-    fields["<callbacks>"] = union([call.kwargs[name] for name in _CALLBACKS if name in call.kwargs]) or NONE
+    # Of known arguments it is known whether what measures is called.
+    called = [name for name in _CALLBACKS if name in call.kwargs and (name != _METRICS or arguments is None)]
+    fields["<callbacks>"] = union([call.kwargs[name] for name in called]) or NONE
     fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
     made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
@@ -115,19 +178,43 @@ def trainer(machine: Machine, call: Call) -> Results:
 def trainer_train(machine: Machine, call: Call) -> Results:
     """``trainer.train()``: iterates a loader of its own over the data, and calls what judges the answers."""
     found = _library_object(None if call.receiver is None else (call.receiver,), call.state)
-    trained = [call.state] if found is None else _read_data(machine, call, found, call.state)
+    trained = [call.state] if found is None else _read_data(machine, call, found, call.state, "train_dataset")
     kept = NONE if found is None else found.fields.get("<callbacks>", NONE)
     for state in trained:
         machine.hands_over((kept, *machine.elements(kept, state)), state, call.frame, call.site)
-    return [
-        (after, unknown("train", call.site)) for state in trained for after in _rewarded(machine, call, found, state)
-    ]
+    after = [done for state in trained for done in _rewarded(machine, call, found, state)]
+    if found is not None and any(constant(found.fields.get(f"<{n}>", NONE)) in _WHILE_TRAINING for n in _STRATEGIES):
+        after = [done for state in after for done in _evaluated(machine, call, found, state)]
+    return [(state, unknown("train", call.site)) for state in after]
 
 
-def _read_data(machine: Machine, call: Call, found: LibraryObject, state: State) -> list[State]:
-    if found.fields.get("<train_dataset>", NONE) == NONE:
+def trainer_evaluate(machine: Machine, call: Call) -> Results:
+    """``trainer.evaluate()``, ``trainer.predict(dataset)``: goes through other data, and calls what measures."""
+    found = _library_object(None if call.receiver is None else (call.receiver,), call.state)
+    if found is None:
+        return [(call.state, unknown("evaluated", call.site))]
+    other = call.get("dataset") or union([call.kwargs.get(name, ()) for name in _JUDGED]) or NONE
+    judged = found if other == NONE else replace(found, fields={**found.fields, "<eval_dataset>": other})
+    return [(after, unknown("evaluated", call.site)) for after in _evaluated(machine, call, judged, call.state)]
+
+
+def _evaluated(machine: Machine, call: Call, found: LibraryObject, state: State) -> list[State]:
+    """The states after an evaluation, which happens in this process but for the workers of its loader."""
+    function = found.fields.get(f"<{_METRICS}>", NONE)
+    read = _read_data(machine, call, found, state, "eval_dataset")
+    if function == NONE:
+        return read
+    results = (
+        machine.call_value(function, [unknown("prediction", call.site)], {}, s, call.frame, call.site) for s in read
+    )
+    return merge([after for each in results for after, _ in each])
+
+
+def _read_data(machine: Machine, call: Call, found: LibraryObject, state: State, name: str) -> list[State]:
+    dataset = found.fields.get(f"<{name}>", NONE)
+    if dataset == NONE:
         return [state]
-    loader = state.new(("trainer loader", call.site), _loader(found, call.site))
+    loader = state.new(("trainer loader", name, call.site), _loader(found, dataset, call.site))
     rounds = machine.library.function("torch.utils.data.DataLoader.__iter__") or {}
     iterating = Call(state, call.frame, call.site, "torch.utils.data.DataLoader.__iter__", rounds, [], {}, loader)
     return [after for after, _ in loader_iter(machine, iterating)]
@@ -146,9 +233,9 @@ def _rewarded(machine: Machine, call: Call, found: LibraryObject | None, state: 
     return states
 
 
-def _loader(trainer: LibraryObject, site: Site) -> LibraryObject:
+def _loader(trainer: LibraryObject, dataset: Value, site: Site) -> LibraryObject:
     fields: dict[str, Value] = {
-        "dataset": trainer.fields["<train_dataset>"],
+        "dataset": dataset,
         "<num_workers>": trainer.fields.get("<dataloader_num_workers>", const(0)),
         "<pin_memory>": trainer.fields.get("<dataloader_pin_memory>", TRUE),
         "<persistent_workers>": trainer.fields.get("<dataloader_persistent_workers>", FALSE),

@@ -312,12 +312,16 @@ def _target(call: Call) -> Dev | None:
     if value is None:
         return None
     if call.text("kind") == "type":
-        value = tuple(atom for atom in value if not (isinstance(atom, Const) and isinstance(atom.value, int)))
+        value = tuple(atom for atom in value if not _is_number(atom))
     for atom in value:
         if isinstance(atom, Tensor):
             return atom.device
     devices = operators.device_of(value)
     return next((d for d in devices if d.is_gpu), devices[0] if devices else None)
+
+
+def _is_number(atom: Atom) -> bool:
+    return isinstance(atom, Rank) or (isinstance(atom, Const) and isinstance(atom.value, int))
 
 
 def _move_to_cpu(machine: Machine, call: Call, target: Dev, receiver: Atom) -> Results:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from cudalint.machine import assumptions, operators, questions
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Call
-from cudalint.machine.heap import Dict, LibraryObject, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -33,6 +33,8 @@ _BY_DEVICE = frozenset({"default-device", "device", "move", "set-device", "tenso
 _SPREAD = frozenset({"auto", "balanced", "balanced_low_0", "sequential"})
 _DEEPEST = 3
 _VARIABLE = "os.environ."
+# How models say that an argument is an object of a class.
+_OBJECT = "<object>"
 
 
 def apart(machine: Machine, call: Call) -> list[Call]:
@@ -261,7 +263,8 @@ def spared(call: Call) -> bool:
 def idle(machine: Machine, call: Call) -> bool:
     """Whether an argument is certainly one of those with which the model says that the function does nothing.
 
-    False, which TOML has, stands also for None, which it has not, and ``"*"`` for all but None. So it is where
+    False, which TOML has, stands also for None, which it has not, ``"*"`` for all but None, and ``"<object>"`` for what
+    is an object of a class, as a model is where its name may stand. So it is where
     ``needed`` names arguments, and none of them is given.
     """
     if _lacks(call):
@@ -285,6 +288,8 @@ def _leaves_idle(machine: Machine, atom: Atom, values: list[object], state: Stat
         return not (isinstance(atom, Const) and atom.value is None)
     if isinstance(atom, Const):
         return _is_one(atom, values) or (atom.value is None and False in values)
+    if _OBJECT in values and isinstance(atom, Ref) and isinstance(state.get(atom), Instance | LibraryObject):
+        return True
     return [] in values and machine.exact_items((atom,), state) == []
 
 

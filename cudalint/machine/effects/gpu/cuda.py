@@ -56,7 +56,7 @@ def touch(
     if effect == "told":
         state.process = replace(process, told=process.told | {framework})
         return state
-    if framework == "jax" and keeps_to_cpu(process):
+    if (framework == "jax" and keeps_to_cpu(process)) or (framework == "numba" and is_simulated(process)):
         return state
     if effect in FAILS and process.forked and process.poison is not None:
         return _fail_in_child(machine, state, frame, site, framework, what, by_default)
@@ -242,6 +242,8 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     where = machine.chain(state, site, f"{what} opens a context{there}")
     prepared = process.launch is not None and process.launch.stage == "initializer"
     rank = questions.only_rank(state.facts)
+    if device is not None and not any(opened.index == device.index for opened in process.contexts):
+        note_rank(machine, state, site, what, device.index, where)
     process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared, rank)})
     unnamed = device is None or device.index in (None, THREAD_DEFAULT)
     bare = unnamed or index == 0
@@ -249,6 +251,32 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     if process.allocated is None and bare and process.device() is None:
         process = replace(process, allocated=where)
     state.process = process
+
+
+def note_rank(machine: Machine, state: State, site: Site, what: str, index: Index, where: Chain) -> None:
+    """A rank takes the GPU of its number: the global number is wrong on several machines."""
+    selected = state.process.device()
+    if not isinstance(index, Rank) or (selected is not None and selected.index == index):
+        return
+    if index.kind != "global":
+        machine.record.local_choices.add(tuple(step.site for step in where.steps()))
+        return
+    # Where nothing tells of several machines, there may be one only, on which both numbers are equal.
+    known = state.process.local_rank_at_hand
+    machine.emit(
+        outcome_of(
+            machine,
+            state,
+            Kind.GLOBAL_RANK_DEVICE,
+            site,
+            "wrong-device",
+            effect=where,
+            subject=what,
+            detail="; a local rank is at hand" if known else "",
+            launch=state.process.launch,
+            benign=not known,
+        )
+    )
 
 
 def open_beside(machine: Machine, state: State, site: Site, what: str) -> None:
@@ -416,6 +444,11 @@ def keeps_to_cpu(process: Process) -> bool:
     """Whether the environment keeps JAX off the GPU, which it looks at when it is imported."""
     is_told = process.environ("JAX_PLATFORMS") == const("cpu") and "JAX_PLATFORMS" not in process.unread
     return is_told and not process.is_initialised("jax")
+
+
+def is_simulated(process: Process) -> bool:
+    """Whether numba simulates its kernels on the host, as a variable says that it looks at when it is imported."""
+    return is_set(process, "NUMBA_ENABLE_CUDASIM") and "NUMBA_ENABLE_CUDASIM" not in process.unread
 
 
 def computes_on_cpu(process: Process, framework: str) -> bool:

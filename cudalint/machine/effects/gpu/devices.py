@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu import current as contexts
 from cudalint.machine.effects.gpu.arrays import EVERY
-from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, touch
+from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, note_rank, touch
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -64,8 +64,8 @@ def set_device(machine: Machine, call: Call) -> Results:
     if is_rank and early is not None and first and index != 0:
         _early_allocation(machine, call, state, early)
     where = machine.chain(state, call.site, f"{call.label} selects the device")
-    if isinstance(index, Rank) and found:
-        _chosen_by_rank(machine, call, state, index, where)
+    if found and not opens:
+        note_rank(machine, state, call.site, call.label, index, where)
     state.process = replace(process, allocated=None).with_device(Selected(index, False, where))
     return [(state, NONE)]
 
@@ -80,17 +80,6 @@ def _index_of(devices: list[Dev]) -> Index:
     """The number of the GPU that one of these is; where it can be several, one for each rank."""
     indices = {device.index for device in devices}
     return indices.pop() if len(indices) == 1 else Rank("each", derived=bool(indices))
-
-
-def _chosen_by_rank(machine: Machine, call: Call, state: State, rank: Rank, where: Chain) -> None:
-    """A rank selects its device by its number: the global number is wrong on several machines."""
-    if rank.kind != "global":
-        machine.record.local_choices.add(tuple(step.site for step in where.steps()))
-    else:
-        # Where nothing tells of several machines, there may be one only, on which both numbers are equal.
-        found = _rank_outcome(machine, call, state, Kind.GLOBAL_RANK_DEVICE, call.site, "wrong-device")
-        known = state.process.local_rank_at_hand
-        machine.emit(replace(found, benign=not known, detail="; a local rank is at hand" if known else ""))
 
 
 def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:

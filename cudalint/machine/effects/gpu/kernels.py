@@ -5,19 +5,30 @@ from __future__ import annotations
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Sequence
+from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Atom, Const, Ref, Unknown
+from cudalint.machine.values import Atom, Const, Lib, Ref, Unknown, Value, constant
 
 
 def decorate(machine: Machine, call: Call) -> Results:
-    """``@cuda.jit(signature)``: compiled there and then, for the GPU that it asks; else at the first launch."""
-    framework = call.text("framework")
+    """``@cuda.jit(signature)``: compiled there and then, for the GPU that it asks; else at the first launch.
+
+    What other kernels call (``device=True``) is never launched.
+    """
+    framework, is_launched = call.text("framework"), constant(call.kwargs.get("device", ())) is not True
+    makes: Value = (Lib(f"{call.text('type')}.of"),) if is_launched else plain.IDENTITY
     if not any(_is_signature(atom, call.state, framework) for atom in call.get("signature") or ()):
-        return plain.decorator_factory(machine, call)
+        is_bare = bool(call.args) and any(isinstance(atom, Ref) for atom in call.args[0])
+        return make(machine, call) if is_bare and is_launched else [(call.state, makes)]
     after = cuda.touch(machine, call.state, call.frame, call.site, framework, "use", call.label, context=True)
-    return [] if after is None else [(after, plain.IDENTITY)]
+    return [] if after is None else [(after, makes)]
+
+
+def make(machine: Machine, call: Call) -> Results:
+    """What stands for a function that is a kernel now."""
+    made = LibraryObject(call.text("type"), {}, call.site)
+    return [(call.state, (call.state.new(("kernel", call.site), made),))]
 
 
 def _is_signature(atom: Atom, state: State, framework: str) -> bool:

@@ -194,11 +194,16 @@ def dict_(machine: Machine, call: Call) -> Results:
             for state, held in paths
             for after, given in _as_dicts(machine, call, value, state)
         ]
+    site = ("mapping", call.site)
+    return [(state, (state.new(site, _with_named(held, call)),)) for state, held in paths]
+
+
+def _with_named(held: Dict, call: Call) -> Dict:
+    """A dict with what a call names, ``a=1, **rest``: of the rest nothing is known."""
     items: dict[Hashable, Value] = {}
     items.update(call.kwargs)
-    named = Dict(items, (), not call.open)
-    site = ("mapping", call.site)
-    return [(state, (state.new(site, operators.merged(held, named)),)) for state, held in paths]
+    below = operators.overlaid(held, (), ("named", call.site)) if call.open else held
+    return operators.merged(below, Dict(items))
 
 
 def chained(machine: Machine, call: Call) -> Results:
@@ -226,7 +231,7 @@ def _as_dicts(machine: Machine, call: Call, value: Value, state: State) -> list[
             for after, pairs, is_whole in mixins.pairs_of(machine, call, value, state)
         ]
     if not isinstance(given, Sequence | Generator):
-        return [(state, Dict({}, (), False))]
+        return [(state, operators.overlaid(Dict({}), value, ("dict", call.site)))]
     made = machine.iterate(value, state, call.frame, call.site)
     return [(after, _of_pairs(machine, machine.exact_items(value, after), rounds, after)) for after, rounds in made]
 
@@ -605,7 +610,8 @@ def dict_method(machine: Machine, call: Call) -> Results:
             if name == "get" and is_choice(found, key):
                 return machine.picked(found, key, state, call.site, default)
             value = operators.item(found, key)
-            if not value or (not found.exact and constant(key) not in found.items):
+            is_certain = found.exact or constant(key) in found.items or operators.is_laid_over(value)
+            if not value or not is_certain:
                 value = union([v for v in (value, default) if v])
             if name == "setdefault" and constant(key) not in found.items:
                 machine.store_dict(ref, operators.with_key(found, key, default), state)
@@ -642,7 +648,7 @@ def dict_method(machine: Machine, call: Call) -> Results:
         case "copy":
             return [(state, (state.new(("copy", call.site), replace(found, view=None)),))]
         case "clear":
-            machine.store_dict(ref, replace(found, items={}, element=(), exact=True), state)
+            machine.store_dict(ref, replace(found, items={}, element=(), exact=True, among=None), state)
             return [(state, NONE)]
     return [(state, unknown("dict", name, call.site))]
 
@@ -683,9 +689,7 @@ def _update(machine: Machine, call: Call, ref: Ref, found: Dict) -> Results:
             for after, given in _as_dicts(machine, call, value, state)
         ]
     for state, held in paths:
-        items = {**held.items}
-        items.update(call.kwargs)
-        machine.store_dict(ref, replace(held, items=items, exact=held.exact and not call.open), state)
+        machine.store_dict(ref, _with_named(held, call), state)
     return [(state, NONE) for state, _ in paths]
 
 

@@ -39,6 +39,7 @@ _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SL
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
 # What launchers other than torchrun tell a rank.
 OF_OTHER_LAUNCHERS = frozenset(_RANKS) - {"LOCAL_RANK", "RANK"}
+_OF_TORCHRUN = frozenset({"LOCAL_RANK", "RANK", "GROUP_RANK", "ROLE_RANK"})
 _BY_ARGUMENT = frozenset({"mp.spawn", "mp.start_processes"})
 # What a program reads, or takes as an option, that reckons with several machines: there the two numbers differ.
 _OF_MACHINES = frozenset(
@@ -51,8 +52,9 @@ _TAKING_ALL = ("tensorflow", "jax")
 _MOST_FOLDERS = 6
 _NOT_SET = Raised(None, ("KeyError", "LookupError"))
 RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
-# What a library reads while it is imported, and never again (jax 0.11: ``config.py`` makes its flags then).
-_READ_AT_IMPORT = {"JAX_PLATFORMS": "jax", "JAX_PLATFORM_NAME": "jax"}
+# What a library reads while it is imported, and never again (jax 0.11: ``config.py`` makes its flags then; numba 0.6x:
+# ``numba.cuda`` is the simulator, or not).
+_READ_AT_IMPORT = {"JAX_PLATFORMS": "jax", "JAX_PLATFORM_NAME": "jax", "NUMBA_ENABLE_CUDASIM": "numba"}
 _OF_MEETING = frozenset({*RENDEZVOUS, "RANK", "WORLD_SIZE"})
 
 
@@ -101,7 +103,14 @@ def _set_or_not(machine: Machine, call: Call, name: str) -> Results:
 
 def _lacks(machine: Machine, process: Process, name: str) -> bool:
     """Whether a variable is known not to be set."""
-    return name in process.removed or _is_never_set(machine, name) or _is_told_otherwise(process, name)
+    if name in process.removed or _is_never_set(machine, name):
+        return True
+    return _is_told_otherwise(process, name) or _is_of_other_launcher(process, name)
+
+
+def _is_of_other_launcher(process: Process, name: str) -> bool:
+    """Whether a variable numbers the ranks of other launchers than torchrun, by which the program started this one."""
+    return "RANK" in name and name not in _OF_TORCHRUN and process.removed >= OF_OTHER_LAUNCHERS
 
 
 def _is_told_otherwise(process: Process, name: str) -> bool:

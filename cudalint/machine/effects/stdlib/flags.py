@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from cudalint.machine.heap import Class, Closure
+from cudalint.machine.heap import ARGV, Class, Closure, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -23,23 +24,59 @@ def may_be_given(default: Value, names: Iterable[str], site: Site) -> Value:
 
 
 def as_option(default: Value, given: Value) -> Value:
-    """An option that the user may set: a flag may be true or false, a default of nothing may become something."""
+    """An option that the user may set: a flag may be true or false, a default of nothing may become something.
+
+    One of something may become several; a weight of 1.0 counts nothing.
+    """
     found = constant(default)
     if isinstance(found, bool):
         return given
+    if isinstance(found, float) and found == 1:
+        return default
     if found in (-1, 0, 1, "", "0", "-1") or (isinstance(found, str) and found.lower() in _WITHOUT):
         return (*default, *given)
     return default
 
 
-def of_function(machine: Machine, function: Value, state: State, said: list[str] | None = None) -> dict[str, Value]:
-    """What a command line sets of a function, or of a record, that it is made of; flags by its words if ``said``."""
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The words of a command line that are known; ``is_open``: a user may add others."""
+
+    words: tuple[str, ...]
+    is_open: bool = False
+
+    def said(self, option: str) -> str | None:
+        """What an option is set to: the last time that it is named, behind a sign or in the word that follows."""
+        for i in range(len(self.words) - 1, -1, -1):
+            flag, is_set, after = self.words[i].partition("=")
+            if flag == option and is_set:
+                return after
+            if flag == option and i + 1 < len(self.words):
+                return self.words[i + 1]
+        return None
+
+
+def own_line(machine: Machine, state: State) -> Line | None:
+    """The words of the program's own command line, where a file or the program itself gives them and all are known."""
+    machine.record.reads_words = True
+    found = state.get(ARGV)
+    items = found.items if isinstance(found, Sequence) else None
+    if not isinstance(found, Sequence) or not items or found.element:
+        return None
+    words = [text for item in items if isinstance(text := constant(item), str)]
+    return Line(tuple(words), found.open) if len(words) == len(items) else None
+
+
+def of_function(machine: Machine, function: Value, state: State, line: Line | None = None) -> dict[str, Value]:
+    """What a command line sets of a function, or of a record, that it is made of: by its words, where known."""
     atom = only(function)
     atom = atom.function if isinstance(atom, Bound) else atom
     found = state.get(atom) if isinstance(atom, Ref) else None
+    kinds: dict[str, str] = {}
     match found:
         case Closure(defaults=defaults, module=module, function=code):
             given, site = dict(defaults), Site(module, code.ordinal)
+            kinds = {param.name: param.type for param in code.params}
         case Class(site=site) if isinstance(atom, Ref):
             given = {name: default for name, default in machine.record_fields(atom, state) if default is not None}
         case _:
@@ -47,18 +84,35 @@ def of_function(machine: Machine, function: Value, state: State, said: list[str]
     flags: dict[str, Value] = {}
     for name, default in given.items():
         on, off = _spelled(name)
+        text = None if line is None else line.said(on)
         if default not in (TRUE, FALSE):
             option = as_option(default, unknown("option", site, on, "choice"))
+            if text is not None:
+                flags[name] = _as_typed(text, kinds.get(name, ""), default)
             # How many there are of something is what the function says, as long as nobody says otherwise.
-            if said is None and option != default and default not in (const(0), const(1)):
+            elif (line is None or line.is_open) and option != default and default not in (const(0), const(1)):
                 flags[name] = option
-        elif said is None:
+        elif line is None or (line.is_open and on not in line.words and off not in line.words):
             flags[name] = may_be_given(default, (on, off), site)
-        elif not said:
+        elif not line.words:
             flags[name] = default
-        elif said.count(on) != said.count(off):
-            flags[name] = const(on in said)
+        elif line.words.count(on) != line.words.count(off):
+            flags[name] = const(on in line.words)
     return flags
+
+
+# What a word becomes, by the annotation of its parameter.
+_MAKES: dict[str, type[int] | type[float] | type[str]] = {"int": int, "float": float, "str": str, "Path": str}
+
+
+def _as_typed(text: str, kind: str, default: Value) -> Value:
+    """A word as the type of its parameter, or that of its default, has it."""
+    known = constant(default)
+    made = _MAKES.get(kind) or (type(known) if isinstance(known, int | float | str) else None)
+    try:
+        return unknown("option", text) if made is None else const(made(text))
+    except ValueError:
+        return unknown("option", text)
 
 
 def _spelled(name: str) -> tuple[str, str]:

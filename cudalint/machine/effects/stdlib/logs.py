@@ -13,7 +13,7 @@ from cudalint.machine import questions
 from cudalint.machine.effects.receivers import initialised, starter
 from cudalint.machine.effects.stdlib.builtins import show
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject
+from cudalint.machine.heap import Closure, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
@@ -37,6 +37,8 @@ from cudalint.machine.values import (
 
 _LOGGER, _MADE, _RECORD = "logging.Logger", "logging.getLogger", "logging.LogRecord"
 _ROOT = ""
+_QUEUE_HANDLER = "logging.handlers.QueueHandler"
+_PREPARES, _ENQUEUES = "prepare", "enqueue"
 # There is something of the program that listens; and for which records it has run.
 _LISTENING = Ref(("log listeners",))
 _LEVELS = {
@@ -172,7 +174,9 @@ def _heard(machine: Machine, call: Call, name: str, level: int) -> list[State]:
 
 def _handled(machine: Machine, call: Call, name: str, level: int) -> list[State]:
     state = call.state
-    texts: dict[str, Value] = {"msg": call.args[0] if call.args else NONE, "name": const(name), "levelno": const(level)}
+    msg, *others = call.args or [NONE]
+    given_it: Value = (state.new(("record args", call.site), Sequence("tuple", tuple(others))),)
+    texts: dict[str, Value] = {"msg": msg, "args": given_it, "name": const(name), "levelno": const(level)}
     made: Value = (state.new(("record", call.site), LibraryObject(_RECORD, texts, call.site)),)
     passed, stopped = _filtered(machine, call, [state], name, made)
     for above in _lineage(state, name):
@@ -190,11 +194,48 @@ def _emitted(machine: Machine, call: Call, states: list[State], handler: Atom, m
         found = state.get(handler) if isinstance(handler, Ref) else None
         method = _emitter(machine, found, state) if isinstance(found, Instance) else None
         if method is None:
-            after.extend(_formatted(machine, call, state, handler, made))
+            is_queued = isinstance(found, Instance) and _queues(machine, found, state)
+            carries_on = _queued if is_queued else _formatted
+            after.extend(carries_on(machine, call, state, handler, made))
             continue
         bound: Value = (Bound(method, handler),)
         after.extend(done for done, _ in machine.call_value(bound, [made], {}, state, call.frame, call.site))
     return [*after, *stopped]
+
+
+def _queues(machine: Machine, handler: Instance, state: State) -> bool:
+    """Whether a handler puts on a queue what a method of the program makes of a record."""
+    own = any(machine.user_method(handler, name, state) is not None for name in (_PREPARES, _ENQUEUES))
+    return own and machine.library_base(handler.cls, state) == _QUEUE_HANDLER
+
+
+def _queued(machine: Machine, call: Call, state: State, handler: Atom, made: Value) -> list[State]:
+    """A record goes to the queue of a handler as ``prepare()`` leaves it; of the library, that is a text."""
+    found = state.get(handler) if isinstance(handler, Ref) else None
+    if not isinstance(found, Instance):
+        return [state]
+    prepare = machine.user_method(found, _PREPARES, state)
+    ways: Results = [(state, unknown("prepared", call.site))]
+    if prepare is not None:
+        ways = machine.call_value((Bound(prepare, handler),), [made], {}, state, call.frame, call.site)
+    enqueue = machine.user_method(found, _ENQUEUES, state)
+    after: list[State] = []
+    for current, prepared in ways:
+        puts: Results = [(current, (Bound(enqueue, handler),))] if enqueue is not None else []
+        if enqueue is None:
+            queue = found.attributes.get("queue", ())
+            puts = machine.attribute(queue, "put", current, call.frame, call.site) if queue else []
+        results = [r for s, put in puts for r in machine.call_value(put, [prepared], {}, s, call.frame, call.site)]
+        after.extend([done for done, _ in results] if puts else [current])
+    return after
+
+
+def queue_handler(machine: Machine, call: Call) -> Results:
+    """``QueueHandler(queue)``: what is below it finds its queue there."""
+    fields = {"queue": call.get("queue") or NONE}
+    if initialised(call, fields):
+        return [(call.state, NONE)]
+    return [(call.state, (call.state.new(("handler", call.site), LibraryObject(_QUEUE_HANDLER, fields, call.site)),))]
 
 
 def _emitter(machine: Machine, handler: Instance, state: State) -> Atom | None:

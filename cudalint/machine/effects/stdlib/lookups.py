@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.stdlib import flags
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.picking import is_choice
@@ -267,16 +267,13 @@ def _instantiated(
     fields = _held(config, state)
     target = constant(fields.get("_target_", ())) if fields is not None else ...
     if fields is None or not isinstance(target, str) or depth > _DEEPEST:
+        held = _parts_of(machine, config, state) if depth <= _DEEPEST else {}
+        if any(_has_target(machine, value, state, depth) for value in held.values()):
+            return _instantiated_parts(machine, call, config, held, state, depth)
         return [(state, config if depth else unknown("instantiated", call.site))]
-    given: list[tuple[State, dict[str, Value]]] = [(state, {})]
-    for name, value in {**fields, **more}.items():
-        if name.startswith(("_", "<")):
-            continue
-        given = [
-            (after, {**kwargs, name: made})
-            for current, kwargs in given
-            for after, made in _instantiated(machine, call, value, {}, current, depth + 1)
-        ]
+    is_recursive = constant({**fields, **more}.get("_recursive_", ())) is not False
+    named_parts = {name: value for name, value in {**fields, **more}.items() if not name.startswith(("_", "<"))}
+    given = _made_of(machine, call, named_parts, state, depth) if is_recursive else [(state, named_parts)]
     is_partial = constant(fields.get("_partial_", ())) is True
     results: Results = []
     for current, kwargs in given:
@@ -286,6 +283,53 @@ def _instantiated(
                 continue
             results.extend(machine.call_value(function, [], kwargs, after, call.frame, call.site))
     return results
+
+
+def _made_of(
+    machine: Machine, call: Call, parts: dict[str, Value], state: State, depth: int
+) -> list[tuple[State, dict[str, Value]]]:
+    """What the parts of a configuration become, one after the other."""
+    given: list[tuple[State, dict[str, Value]]] = [(state, {})]
+    for name, value in parts.items():
+        given = [
+            (after, {**made, name: one})
+            for current, made in given
+            for after, one in _instantiated(machine, call, value, {}, current, depth + 1)
+        ]
+    return given
+
+
+def _instantiated_parts(
+    machine: Machine, call: Call, config: Value, held: dict[str, Value], state: State, depth: int
+) -> Results:
+    """A list or a mapping of a configuration that names no target itself, with what its parts become."""
+    results: Results = []
+    for after, made in _made_of(machine, call, held, state, depth):
+        found = after.get(atom) if isinstance(atom := only(config), Ref) else None
+        kept: Object = (
+            Sequence("list", tuple(made.values()))
+            if isinstance(found, Sequence)
+            else replace(found, fields=made)
+            if isinstance(found, LibraryObject)
+            else Dict(dict(made.items()))
+        )
+        results.append((after, (after.new(("instantiated", call.site, depth, atom), kept),)))
+    return results
+
+
+def _parts_of(machine: Machine, config: Value, state: State) -> dict[str, Value]:
+    """The items of a list or a mapping of a configuration, by their names or numbers."""
+    held = _held(config, state)
+    items = machine.exact_items(config, state) if held is None else None
+    return {str(i): item for i, item in enumerate(items or ())} if held is None else held
+
+
+def _has_target(machine: Machine, config: Value, state: State, depth: int) -> bool:
+    """Whether a part of a configuration names what is to be called, or one of its parts does."""
+    if depth > _DEEPEST:
+        return False
+    parts = _parts_of(machine, config, state)
+    return "_target_" in parts or any(_has_target(machine, part, state, depth + 1) for part in parts.values())
 
 
 def _held(config: Value, state: State) -> dict[str, Value] | None:
@@ -327,7 +371,7 @@ def command_object(machine: Machine, call: Call) -> Results:
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Instance | Dict):
         return one_of(machine, call, component, call.state)
-    asked = flags.of_function(machine, component, call.state)
+    asked = flags.of_function(machine, component, call.state, flags.own_line(machine, call.state))
     # Its user may give it flags that only its ``**kwargs`` take.
     made = machine.call_value(component, [], asked, call.state, call.frame, call.site, is_open=True)
     if not isinstance(found, Class):
@@ -348,7 +392,7 @@ def one_of(machine: Machine, call: Call, component: Value, state: State) -> Resu
     for function in functions:
         if any(isinstance(a, Const | Unknown) for a in function):
             continue
-        asked = flags.of_function(machine, function, state)
+        asked = flags.of_function(machine, function, state, flags.own_line(machine, state))
         results.extend(machine.call_value(function, [], asked, state.clone(), call.frame, call.site, is_open=True))
     return [(after, NONE) for after, _ in results]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import initialised
-from cudalint.machine.effects.stdlib import lookups
+from cudalint.machine.effects.stdlib import lookups, settings
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import NAMESPACE, WHOLE, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -41,18 +42,48 @@ def fields(machine: Machine, call: Call) -> Results:
     if not known:
         return [(state, unknown("fields", call.site))]
     items: list[Value] = []
+    types = machine.field_types(cls, state) if isinstance(cls, Ref) else {}
     for name, default in known:
         parts = {part: unknown("field", call.site, name, part) for part in _OF_FIELDS}
+        if types.get(name):
+            parts["type"] = types[name]
         made = LibraryObject(NAMESPACE, {**parts, **_defaults(default), "name": const(name)}, call.site)
         items.append((state.new(("field", call.site, name), made),))
     return [(state, (state.new(("fields", call.site), Sequence("tuple", tuple(items))),))]
+
+
+def type_hints(machine: Machine, call: Call) -> Results:
+    """``get_type_hints(cls)``: what the annotations of a class say; a text is looked up as a name."""
+    state, cls = call.state, only(call.args[0]) if call.args else None
+    found = state.get(cls) if isinstance(cls, Ref) else None
+    if not isinstance(cls, Ref) or not isinstance(found, Class):
+        return [(state, unknown("hints", call.site))]
+    types = {name: _looked_up(machine, value, found, state) for name, value in machine.field_types(cls, state).items()}
+    hints: dict[Hashable, Value] = {
+        name: types.get(name) or unknown("hint", call.site, name) for name, _ in machine.record_fields(cls, state)
+    }
+    return [(state, (state.new(("hints", call.site), Dict(hints, exact=bool(hints))),))]
+
+
+def _looked_up(machine: Machine, value: Value, cls: Class, state: State) -> Value:
+    text = constant(value)
+    if not isinstance(text, str):
+        return value
+    first, *others = text.split(".")
+    if not all(part.isidentifier() for part in (first, *others)):
+        return ()
+    node: ir.Expr = ir.Name(cls.site.ordinal, first)
+    for part in others:
+        node = ir.Attr(cls.site.ordinal, node, part)
+    return machine.named_type(cls, node, state)
 
 
 def is_record(machine: Machine, call: Call) -> Results:
     """``is_dataclass(x)``: of a class of the program, of its instances, and of what is certainly none of these."""
     atom = only(call.args[0]) if call.args else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Const) or isinstance(found, Sequence | Dict):
+    is_builtin = isinstance(atom, Lib) and atom.path.startswith("builtins.")
+    if isinstance(atom, Const) or isinstance(found, Sequence | Dict) or is_builtin:
         return [(call.state, FALSE)]
     cls = found.cls if isinstance(found, Instance) else atom
     order = machine.mro(cls, call.state) if isinstance(cls, Ref) else ()
@@ -104,10 +135,12 @@ def _updated(machine: Machine, call: Call) -> dict[str, Value] | None:
 
 
 def validated(machine: Machine, call: Call) -> Results:
-    """``Model.model_validate(data)``: an instance of what a dict holds."""
+    """``Model.model_validate(data)``: an instance of what a dict holds, or a text of one."""
     state, cls = call.state, call.receiver
     found = state.get(cls) if isinstance(cls, Ref) else None
     given = call.get("obj") or ()
+    if call.text("key") == "json":
+        given = settings.told(machine, "json", given, call) or given
     data = state.get(atom) if isinstance(atom := only(given), Ref) else None
     if isinstance(data, Instance):
         return [(state, given)]

@@ -6,7 +6,7 @@ A file of whoever runs the program, or one that the program itself writes, is no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as Sequence_
 from dataclasses import replace
 from typing import Any
@@ -57,6 +57,8 @@ _KEEPS, _AS_WRITTEN = "optionxform", (Lib("builtins.str"),)
 _PARSER, _SECTION = "configparser.ConfigParser", "configparser.SectionProxy"
 # What a parser or a section says; and that a parser says something that is not known.
 _SAID, _UNSEEN = "<said>", "unknown"
+# The section that stands for all others.
+_FOR_ALL = "DEFAULT"
 
 
 def function(machine: Machine, call: Call) -> Value | None:
@@ -120,6 +122,12 @@ def loaded(machine: Machine, kind: str, path: Value, call: Call) -> Value | None
     text = _at(machine, path)
     text = _text_of(machine, path) if text is None and isinstance(only(path), Unknown) else text
     return None if text is None else _said(kind, text, call)
+
+
+def told(machine: Machine, kind: str, text: Value, call: Call) -> Value | None:
+    """What a text of a kind says, as the program gets it; None where that is not known."""
+    known = _text_of(machine, text)
+    return None if known is None else _said(kind, known, call)
 
 
 def method(machine: Machine, call: Call) -> Value | None:
@@ -363,7 +371,7 @@ def names(machine: Machine, call: Call) -> Results:
     known = _known(call)
     if known is None or not known.exact:
         return [(call.state, _unseen(call))]
-    rows = tuple(const(name) for name in known.items if name != "DEFAULT")
+    rows = tuple(const(name) for name in known.items if name != _FOR_ALL)
     return [(call.state, (call.state.new(("sections", call.site), Sequence("list", rows)),))]
 
 
@@ -441,15 +449,92 @@ def _converted(name: str, value: Value, call: Call) -> Value:
 
 
 def changed(machine: Machine, call: Call) -> Results:
-    """``parser.set(section, option, value)`` and the like: what it holds is not followed from there on."""
+    """``parser[section] = {...}``, ``parser.set(section, option, value)``, ``section[option] = value`` and the like.
+
+    Where it is not known what is put there, what it holds is not followed from there on.
+    """
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
-        held = only(found.fields.get(_SAID, ()))
-        if found.type == _SECTION and isinstance(held, Ref):
-            # Whoever looks it up again gets another object, of the same section.
-            call.state.store(held, Dict({}, exact=False))
-        call.state.store(call.receiver, replace(found, fields={_UNSEEN: TRUE}))
+    if not isinstance(call.receiver, Ref) or not isinstance(found, LibraryObject) or _is_put(machine, call, found):
+        return [(call.state, NONE)]
+    held = only(found.fields.get(_SAID, ()))
+    if found.type == _SECTION and isinstance(held, Ref):
+        # Whoever looks it up again gets another object, of the same section.
+        call.state.store(held, Dict({}, exact=False))
+    call.state.store(call.receiver, replace(found, fields={_UNSEEN: TRUE}))
     return [(call.state, NONE)]
+
+
+def _is_put(machine: Machine, call: Call, found: LibraryObject) -> bool:
+    """Put what is known into a parser or a section of which all is known; whether that can be done."""
+    name, args = call.path.rpartition(".")[2], call.args
+    if call.open or call.kwargs or not args:
+        return False
+    if found.type == _SECTION:
+        options = _given_options(machine, call, args, is_item=name == "__setitem__")
+        return options is not None and _put_options(call.state, found.fields.get(_SAID, ()), options)
+    if _UNSEEN in found.fields or found.fields.get(_KEEPS, _AS_WRITTEN) != _AS_WRITTEN:
+        return False
+    if name in ("read_dict", "update"):
+        given = _dict_of(args[0], call.state)
+        rows = given.items.items() if given is not None and given.exact else None
+        return rows is not None and all(_put_section(machine, call, key, value, name) for key, value in rows)
+    section = constant(args[0])
+    if name == "set":
+        options = _given_options(machine, call, args[1:], is_item=True)
+        inner = known.items.get(section, ()) if (known := _known(call)) is not None else ()
+        return options is not None and _put_options(call.state, inner, options)
+    value = args[1] if name == "__setitem__" and len(args) > 1 else () if name == "add_section" else None
+    return value is not None and _put_section(machine, call, section, value, name)
+
+
+def _given_options(machine: Machine, call: Call, args: list[Value], *, is_item: bool) -> dict[Hashable, Value] | None:
+    """The options that a section is given, one or those of a dict, by the names under which the parser keeps them."""
+    given = _dict_of(args[0], call.state) if args and not is_item else None
+    rows = given.items if given is not None and given.exact else None
+    if is_item and len(args) == 2:
+        rows = {constant(args[0]): args[1]}
+    if rows is None:
+        return None
+    kept = {_as_kept(key, call): _as_option(value) for key, value in rows.items() if isinstance(key, str)}
+    if len(kept) < len(rows):
+        return None
+    return {key: value for key, value in kept.items() if key is not None}
+
+
+def _as_option(value: Value) -> Value:
+    """What a parser keeps of a value: its text."""
+    text = constant(value)
+    return const(str(text)) if isinstance(text, bool | int | float) else value
+
+
+def _put_options(state: State, section: Value, options: dict[Hashable, Value]) -> bool:
+    ref = only(section)
+    held = state.get(ref) if isinstance(ref, Ref) else None
+    if not isinstance(ref, Ref) or not isinstance(held, Dict):
+        return False
+    state.store(ref, replace(held, items={**held.items, **options}))
+    return True
+
+
+def _put_section(machine: Machine, call: Call, section: object, value: Value, name: str) -> bool:
+    """A section that stands beside the others, or in the place of one, over what stands for all of them."""
+    state = call.state
+    options = {} if not value else _given_options(machine, call, [value], is_item=False)
+    known = _known(call) or Dict({})
+    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if options is None or not isinstance(section, str) or not isinstance(found, LibraryObject):
+        return False
+    if section == _FOR_ALL and known.items.keys() - {_FOR_ALL}:
+        # Which of them have it by themselves is not kept.
+        return False
+    shared = _dict_of(known.items.get(_FOR_ALL, ()), state)
+    before = _dict_of(known.items.get(section, ()), state) if name == "read_dict" else None
+    items: dict[Hashable, Value] = {**(shared.items if shared else {}), **(before.items if before else {}), **options}
+    made: Value = (state.new(("option section", call.site, section), Dict(items)),)
+    said: Value = (state.new(("sections", call.site, "said"), replace(known, items={**known.items, section: made})),)
+    if isinstance(call.receiver, Ref):
+        state.store(call.receiver, replace(found, fields={**found.fields, _SAID: said}))
+    return True
 
 
 def has(machine: Machine, call: Call) -> Results:

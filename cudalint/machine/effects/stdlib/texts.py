@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from cudalint.machine import formats, mappings, operators, versions
+from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
@@ -35,6 +36,20 @@ def str_method(machine: Machine, call: Call) -> Results:
     if name == "join" and len(call.args) == 1:
         return [(state, _joined(machine, text, call))]
     return [(state, unknown(*sym))]
+
+
+def template(machine: Machine, call: Call) -> Results:
+    """``Template(text).substitute({...}, name=value)``, ``safe_substitute``."""
+    made, state = library_object(call), call.state
+    text = constant(made.fields.get("template", ())) if made is not None else ...
+    held = mappings.dict_of(only(call.args[0]), state) if call.args else None
+    found = None if held is None else state.get(held)
+    if not isinstance(text, str) or call.open or (call.args and not (isinstance(found, Dict) and found.exact)):
+        return [(state, unknown("template", call.site))]
+    given = found.items if isinstance(found, Dict) else {}
+    named = {**{key: value for key, value in given.items() if isinstance(key, str)}, **call.kwargs}
+    sym = ("template", call.receiver, call.site)
+    return [(state, formats.by_template(text, named.get, sym, keeps=call.path.endswith("safe_substitute")))]
 
 
 def _shown(machine: Machine, value: Value, text: str, call: Call) -> Value:
