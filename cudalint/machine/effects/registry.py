@@ -550,6 +550,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "environ.worker": environment.worker_visible,
     "environ.settings": environment.environ_settings,
     "accelerator": accelerators.accelerator,
+    "accelerator.device": accelerators.accelerator_device,
     "accelerator.prepare": accelerators.prepare,
     "command.context": commands.with_context,
     "command.current-context": commands.current_context,

@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu.queries import gpu_call
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Selected, State
-from cudalint.machine.values import FALSE, TRUE, Dev, Rank, Ref, strings, union, unknown
+from cudalint.machine.values import CPU, FALSE, TRUE, Dev, Rank, Ref, strings, union, unknown
 
 _MODULE = "torch.nn.Module"
 
@@ -32,6 +33,13 @@ def accelerator(machine: Machine, call: Call) -> Results:
     state.process = replace(state.process, local_rank_at_hand=True)
     made = LibraryObject("accelerate.Accelerator", {"<cpu>": TRUE if on_cpu else FALSE}, call.site)
     return [(state, (state.new(("accelerator", call.site), made),))]
+
+
+def accelerator_device(machine: Machine, call: Call) -> Results:
+    """``accelerator.device``: the CPU, where it was told to use that."""
+    obj = library_object(call)
+    on_cpu = obj is not None and obj.fields.get("<cpu>") == TRUE
+    return [(call.state, (CPU,))] if on_cpu else gpu_call(machine, call)
 
 
 # What a variable of the environment may say for yes.

@@ -13,6 +13,7 @@ from cudalint.machine.joining import merge
 from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import arguments, count_of, failures, named_arguments, task
 from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.launch.forbidden import bootstrapping
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
@@ -59,6 +60,8 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     )
     ways = launching.ways(machine, state, library, method_of(call))
     forks = all(way.method == "fork" for way in ways)
+    if all(way.method == "spawn" for way in ways) and bootstrapping(machine, call, call.label):
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     certain_count = workers_ is None or isinstance(only(workers_), Const)
     start = Start(
         launcher=call.label,
