@@ -37,6 +37,7 @@ _REST = re.compile(r"\$(?:@|\*|\{[@*][^}]*\}|\d|\{\d[^}]*\})")
 _LISTED = re.compile(r"(?:CMD|ENTRYPOINT|command:|entrypoint:)[ \t]*\[(.*)\]")
 _ENDS = re.compile(r"&&|\|\|?|;|&|\d?>{1,2}.*|<.*")
 
+
 @dataclass(frozen=True, slots=True, order=True)
 class CommandLine:
     """The words that a program is given, and the file that says so; ``through``: a module that is told to run it."""

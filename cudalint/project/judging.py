@@ -88,7 +88,7 @@ def findings_of(files: FileProgram, outcomes: Iterable[Outcome]) -> dict[Finding
         weakest = _weakest(one.outcome.assumptions, ways[same])
         # How a package was built is in doubt no more where it comes about either way.
         others = ways[same] | builds.get((one.outcome.kind, one.outcome.anchor), set())
-        best[key] = replace(_whenever(one, whens[same]), ways=_either_way(weakest, others))
+        best[key] = replace(_whenever(one, whens[same]), ways=either_way(weakest, others))
     kept = _quiet_siblings(best)
     places = _spans_of(files, kept)
     return {_finding(files, j, places): j.outcome for j in kept if j.outcome.anchor in places}
@@ -103,7 +103,7 @@ def _weakest(shown: Way, ways: Iterable[Way]) -> tuple[Way, ...]:
     return tuple(way for held, way in kept.items() if not any(other < held for other in kept))
 
 
-def _either_way(shown: tuple[Way, ...], ways: Collection[Way]) -> tuple[Way, ...]:
+def either_way(shown: tuple[Way, ...], ways: Collection[Way]) -> tuple[Way, ...]:
     """Ways without what need not be so: where another differs in nothing but that this is not so there."""
     others = sorted(ways, key=lambda way: (len(way), [repr(assumption) for assumption in way]))[:MOST_COMPARED]
     result: list[Way] = []
@@ -111,16 +111,17 @@ def _either_way(shown: tuple[Way, ...], ways: Collection[Way]) -> tuple[Way, ...
         for other in others:
             way = way if (rest := _rest(way, other)) is None else rest
         result.append(way)
-    return tuple(dict.fromkeys(result))
+    left = _weakest(result[0], result)
+    # What is left of some denies what is left of others.
+    return left if left == shown else either_way(left, {*ways, *left})
 
 
 def _rest(one: Way, other: Way) -> Way | None:
-    """What two ways have in common of which one denies a single thing that the other assumes; else None."""
-    mine = [assumption for assumption in one if assumption not in other]
+    """A way without what another denies that assumes nothing else beyond it: it comes about either way; else None."""
     theirs = [assumption for assumption in other if assumption not in one]
-    if len(mine) != 1 or len(theirs) != 1 or not deny(mine[0], theirs[0]):
+    if len(theirs) != 1 or not any(deny(assumption, theirs[0]) for assumption in one):
         return None
-    return tuple(assumption for assumption in one if assumption in other)
+    return tuple(assumption for assumption in one if not deny(assumption, theirs[0]))
 
 
 def _condition(files: FileProgram, judged: _Judged, places: Mapping[Site, Span]) -> str | None:

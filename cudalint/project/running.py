@@ -564,8 +564,10 @@ class Runner:
         """Call a function with unknown arguments: those that it asks for, or all numbers and switches as well."""
         machine = self._machine(entry.module, in_test, assumed=True)
         made = None if in_test or takes_options else self._instance(entry, module)
+        # Who asks for workers that nobody else asks for may as well do without what is made for them.
+        is_used = not takes_options and not self._is_in_use(entry, module)
         if made is not None:
-            self._call_made(machine, module, entry.function, made)
+            self._call_made(machine, module, entry.function, made, is_used)
             return machine
         # Where an application takes the handlers of another file, importing it comes first.
         first = self._application_over(module)
@@ -580,8 +582,14 @@ class Runner:
                 begun = loaded
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
                 options = _options(module, entry.function) if takes_options else {}
-                self._call(machine, module, entry.function, ready, {**options, **given}, takes_options)
+                self._call(machine, module, entry.function, ready, {**options, **given}, takes_options, is_used)
         return machine
+
+    def _is_in_use(self, entry: Caller, module: ir.Module) -> bool:
+        """Whether the program uses the class of a method, and does so without it: of its results it needs none."""
+        cls = entry.function.qualname.rpartition(".")[0]
+        methods = (f for f in functions(module.body) if cls and f.qualname.rpartition(".")[0] == cls)
+        return any((module.name, method.ordinal) in self.seen for method in methods)
 
     def _assume_of_heirs(self, owner: str, entry: Caller) -> Iterator[Ran]:
         """The same for objects of classes that define what the class of a method leaves open."""
@@ -757,13 +765,16 @@ class Runner:
         state: State,
         given: Given | None = None,
         takes_options: bool = False,
+        is_used: bool = False,
     ) -> None:
         """Call a function with unknown arguments, but for those that are ``given``."""
         frame = _top_of(module.name)
         found = _find(machine, module, function, state, takes_options)
-        _end(machine, frame, _applied(machine, module, function, found, given or {}, frame))
+        _end(machine, frame, _applied(machine, module, function, found, given or {}, frame, is_used))
 
-    def _call_made(self, machine: Machine, module: ir.Module, function: ir.Function, made: Made) -> None:
+    def _call_made(
+        self, machine: Machine, module: ir.Module, function: ir.Function, made: Made, is_used: bool
+    ) -> None:
         """Call a method of an instance with unknown arguments."""
         begun = made.begun(machine, Site(module.name, function.ordinal))
         if begun is None:
@@ -771,7 +782,7 @@ class Runner:
         state, instance = begun
         frame = _top_of(module.name)
         found = _method(machine, module, function, instance, state)
-        _end(machine, frame, _applied(machine, module, function, found, {}, frame))
+        _end(machine, frame, _applied(machine, module, function, found, {}, frame, is_used))
 
     def _called(
         self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given, frame: Frame
@@ -915,14 +926,15 @@ def _applied(
     found: tuple[Value | None, State],
     given: Given,
     frame: Frame,
+    is_used: bool = False,
 ) -> list[State]:
-    """The paths after a call of what was found to stand for a function; as they are where nothing was."""
+    """The paths after a call of what was found to stand for a function, whose result is used; as they are otherwise."""
     target, state = found
     if target is None:
         return [state]
     site = Site(module.name, function.ordinal)
     results = machine.call_value(target, [], dict(given), state, frame, site)
-    return [s for s, _ in machine.drained(results, frame)]
+    return [s for s, _ in (machine.used if is_used else machine.drained)(results, frame)]
 
 
 def _method(

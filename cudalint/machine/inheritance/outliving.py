@@ -32,6 +32,8 @@ _ASPECTS = ("sets-mode", "sets-gradients", "sets-weights", "sets-moment", _PLACE
 # What methods leave another thing each time, and by which argument functions draw from what they are given.
 _MOVES_ON, _GENERATOR = "moves-on", "generator"
 _MODULE = "module"
+# What starts workers that functions come to with the variables that they name.
+_BY_VALUE = "loky"
 # How pickling names what it makes of an object in another process.
 SENT = "sent"
 # These ask of a thing only what no task changes.
@@ -278,10 +280,10 @@ class Outliving(Leavings):
 
     def lookup(self, name: str, state: State, scope: Ref | None) -> Value | None:
         """A variable, which an earlier task may have set."""
-        if scope is not None and (state.process.left or self._watches):
+        if state.process.left and scope is not None:
+            self._finds_name(self._place_of(name, state, scope), name, state)
+        if scope is not None and self._watches and self._watches[-1].launch.method == _BY_VALUE:
             place = self._place_of(name, state, scope)
-            if state.process.left:
-                self._finds_name(place, name, state)
             if _came_along(place.address):
                 self._read_first.add((place.address, name))
         return super().lookup(name, state, scope)

@@ -7,14 +7,15 @@ from dataclasses import replace
 from functools import partial
 
 from cudalint.machine.frame import Call, Frame, Given, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
 from cudalint.machine.inheritance.ledger import Entry, Handed, Watch
 from cudalint.machine.inheritance.names import OF_MAIN
-from cudalint.machine.inheritance.recomputing import Recomputing, recomputed
+from cudalint.machine.inheritance.recomputing import recomputed
 from cudalint.machine.inheritance.sameness import Comparison, is_counted
+from cudalint.machine.inheritance.streams import Streams, held
 from cudalint.machine.interpreter import Beginning, Machine, Setting
-from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reachable, reached, visited
+from cudalint.machine.launch.crossing import inside_of, reachable, reached, visited
 from cudalint.machine.launch.pickling import unproven
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -37,7 +38,7 @@ _SET_UP = frozenset({Why.SETS, Why.SEEDS, Why.STORES, Why.CALLS, Why.IMPORTS})
 _TELLS_WHERE = frozenset({"is_shared", "data_ptr", "untyped_storage", "storage"})
 
 
-class Prover(Recomputing):
+class Prover(Streams):
     """A machine that proves, for each launch of fresh processes, that these are what forked ones would have been.
 
     It follows what other runs leave out because no rule depends on it: idle functions, handlers of exceptions that
@@ -93,6 +94,7 @@ class Prover(Recomputing):
         """The process that began last has ended; ``ran`` is false where it never came to its work."""
         watch = self._watches.pop()
         launch = watch.launch
+        self._streams_from(watch)
         doubts = dict.fromkeys(self._lacks(watch))
         doubts.update(watch.doubts)
         doubts.update(dict.fromkeys(self._rereads(watch)))
@@ -333,7 +335,7 @@ class Prover(Recomputing):
                 comparison = compared.setdefault(id(state), self.comparison(watch, parent, state))
                 yield from self._compared(watch, comparison, scope, module, name, Doubt(Why.DIFFERS, shown, site))
             value = scope.variables.get(name, ())
-            if any(isinstance(a, Ref) and a.address in given for a in _held(value, parent)):
+            if any(isinstance(a, Ref) and a.address in given for a in held(value, parent)):
                 yield Doubt(Why.SHARES, shown, site)
 
     def comparison(self, watch: Watch, parent: State, state: State) -> Comparison:
@@ -383,23 +385,6 @@ def _is_primitive(found: Object | None) -> bool:
     The end of a pipe has none: a fresh process has it from the moment at which it is started.
     """
     return isinstance(found, LibraryObject) and "<lock>" in found.fields
-
-
-def _held(value: Value, state: State) -> Iterator[Atom]:
-    """All that a variable leads to: functions keep defaults and what they close over, classes their attributes."""
-
-    def inside(atom: Atom) -> Iterable[Value]:
-        match state.get(atom) if isinstance(atom, Ref) else None:
-            case Closure() as function:
-                return captured(function, state, Pickler.LOCALS)
-            case Class(scope=scope, bases=bases):
-                body = state.get(scope)
-                return [*bases, *(body.variables.values() if isinstance(body, Scope) else ())]
-            case Instance(cls=cls):
-                return [(cls,), *inside_of(atom, state)]
-        return inside_of(atom, state)
-
-    return reached(value, inside)
 
 
 def _is_mutable(ref: Ref, state: State) -> bool:

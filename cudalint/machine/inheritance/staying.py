@@ -174,6 +174,9 @@ class Staying(CallingBack):
         watch = self._last_worker(state)
         if watch is None:
             return True
+        if sent is None and watch.launch.later is not None:
+            # Those that take its place begin with what their parent has.
+            return True
         number = watch.number if sent is None else watch.begun
         if first != number:
             return first < number

@@ -95,7 +95,8 @@ class Tasks(Draws):
             return None
         if launch.family not in _SHARE_OUT:
             return None
-        return None if watch.launch.made in self._alone else watch
+        is_alone = watch.launch.made in self._alone and watch.launch.later is None
+        return None if is_alone else watch
 
     def _keeps_to_itself(self, state: State) -> bool:
         watch = self._watch(state) if self._watches else None

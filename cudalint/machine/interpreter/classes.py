@@ -573,7 +573,8 @@ class Classes(Core):
         found: dict[str, Value] = {}
         for entry in reversed(self.mro(cls, state)):
             if isinstance(entry, Class):
-                found.update((name, self.named_type(entry, node, state)) for name, node in entry.types)
+                for name, node in entry.types:
+                    found[name] = self.named_type(entry, node, state)
         return found
 
     def named_type(self, cls: Class, node: ir.Expr, state: State) -> Value:

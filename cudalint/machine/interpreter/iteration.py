@@ -329,6 +329,31 @@ class Iteration(Core):
                 done.append((state, value))
         return done
 
+    def used(self, results: Results, frame: Frame) -> Results:
+        """Results of a function whose caller nobody sees: whatever they hold that starts when it is iterated has."""
+        done: Results = []
+        for state, value in self.drained(results, frame):
+            states = [state]
+            for atom in (only(part) for part in self._results_in(value, state)):
+                states = [after for current in states for after in self._used(atom, current, frame)]
+            done.extend((after, value) for after in states)
+        return done
+
+    def _results_in(self, value: Value, state: State) -> list[Value]:
+        """A result by itself, or what a row or a mapping of several holds."""
+        atom = only(value)
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, Dict):
+            return [*found.items.values()]
+        return self.exact_items(value, state) or [value] if isinstance(found, Sequence) else [value]
+
+    def _used(self, atom: Atom | None, state: State, frame: Frame) -> list[State]:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if atom is None or not isinstance(found, LibraryObject):
+            return [state]
+        rounds = self._iterate_library(atom, state, frame, found.site)
+        return [state] if rounds is None else [after for after, _ in rounds]
+
     def consume(
         self,
         ref: Ref,

@@ -158,8 +158,9 @@ def trainer(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     for name in ("train_dataset", "eval_dataset", "data_collator", "reward_funcs", _METRICS):
         fields[f"<{name}>"] = call.get(name) or NONE
-    # Of known arguments it is known whether what measures is called.
-    called = [name for name in _CALLBACKS if name in call.kwargs and (name != _METRICS or arguments is None)]
+    called = [name for name in _CALLBACKS if name in call.kwargs]
+    if arguments is not None and any(arguments.fields.get(f"<{name}>") == const("no") for name in _STRATEGIES):
+        called = [name for name in called if name != _METRICS]
     fields["<callbacks>"] = union([call.kwargs[name] for name in called]) or NONE
     fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
     made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
