@@ -148,7 +148,9 @@ def environ_set(machine: Machine, call: Call) -> Results:
         # Whoever starts the program may have named other GPUs.
         value = (*value[:3], Unknown(("environ", VISIBLE)))
     if len(names) == 1:
-        set_variable(machine, call.state, call.frame, call.site, names[0], value)
+        # What only its name says to set a variable, as pytest's monkeypatch, may be for what is started meanwhile.
+        is_judged = not call.path.startswith("?")
+        set_variable(machine, call.state, call.frame, call.site, names[0], value, is_judged)
     return [(call.state, value)]
 
 
@@ -222,8 +224,10 @@ def environ_update(machine: Machine, call: Call) -> Results:
     return results
 
 
-def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name: str, value: Value) -> None:
-    """One variable of the environment is set."""
+def set_variable(
+    machine: Machine, state: State, frame: Frame, site: Site, name: str, value: Value, is_judged: bool = True
+) -> None:
+    """One variable of the environment is set; ``is_judged``: it is said where nobody reads it any more."""
     process = state.process
     if name in _OF_MEETING:
         machine.meeting_seen.add(name)
@@ -232,7 +236,7 @@ def set_variable(machine: Machine, state: State, frame: Frame, site: Site, name:
         state.process = process = replace(process, hidden_late=None)
     if name == VISIBLE and value == unknown("environ", VISIBLE):
         _taken_back(machine, state)
-    elif name == VISIBLE and process.driver is not None and not process.dead and _changes(state, before, value):
+    elif is_judged and name == VISIBLE and not process.dead and process.driver and _changes(state, before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
     reader = _READ_AT_IMPORT.get(name)
