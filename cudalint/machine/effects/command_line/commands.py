@@ -117,11 +117,7 @@ def _say(machine: Machine, state: State, words: Value) -> None:
 def _said(state: State) -> flags.Line | None:
     """The words of the command line; None where they are the user's."""
     found = state.get(_WORDS)
-    items = found.items if isinstance(found, Sequence) else None
-    if not isinstance(found, Sequence) or items is None:
-        return None
-    words = [text for item in items if isinstance(text := constant(item), str)]
-    return flags.Line(tuple(words), found.open) if len(words) == len(items) else None
+    return flags.line_of(found) if isinstance(found, Sequence) else None
 
 
 def option(machine: Machine, call: Call) -> Results:

@@ -60,11 +60,14 @@ def own_line(machine: Machine, state: State) -> Line | None:
     """The words of the program's own command line, where a file or the program itself gives them and all are known."""
     machine.record.reads_words = True
     found = state.get(ARGV)
-    items = found.items if isinstance(found, Sequence) else None
-    if not isinstance(found, Sequence) or not items or found.element:
-        return None
-    words = [text for item in items if isinstance(text := constant(item), str)]
-    return Line(tuple(words), found.open) if len(words) == len(items) else None
+    return line_of(found) if isinstance(found, Sequence) and found.items and not found.element else None
+
+
+def line_of(found: Sequence) -> Line | None:
+    """The words that a list holds; None where one of them is not known."""
+    items = found.items
+    words = [text for item in items or () if isinstance(text := constant(item), str)]
+    return Line(tuple(words), found.open) if items is not None and len(words) == len(items) else None
 
 
 def of_function(machine: Machine, function: Value, state: State, line: Line | None = None) -> dict[str, Value]:
