@@ -42,16 +42,20 @@ def placed(machine: Machine, call: Call) -> Results:
     if call.text("pickle") == "never":
         fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
-    device = None if idle(machine, call) else chosen(call)
+    return _put(machine, call, state, (ref,), None if idle(machine, call) else chosen(call))
+
+
+def _put(machine: Machine, call: Call, state: State, made: Value, device: Dev | None) -> Results:
+    """What a call made, on the device that it chose."""
     if device is None or not device.is_gpu or cuda.sees_none(machine, state.process) or _makes_shapes(state):
-        return [(state, (ref,))]
-    framework = call.text("framework", "torch")
-    wanted = call.text("gpu", "init")
+        return [(state, made)]
+    framework, wanted = call.text("framework", "torch"), call.text("gpu", "init")
     after = cuda.touch(machine, state, call.frame, call.site, framework, wanted, call.label, device, context=True)
     if after is None:
         return []
-    gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
-    return [(after, (ref,))]
+    for ref in (atom for atom in made if isinstance(atom, Ref)):
+        gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
+    return [(after, made)]
 
 
 def own_instance(machine: Machine, call: Call) -> Results:
@@ -64,20 +68,11 @@ def own_instance(machine: Machine, call: Call) -> Results:
     if not isinstance(cls, Ref) or not isinstance(call.state.get(cls), Class):
         return plain.nothing(machine, call)
     device = chosen(call) if is_module else None
-    is_on_gpu = device is not None and device.is_gpu and not cuda.sees_none(machine, call.state.process)
     results: Results = []
     for state, made in machine.call_value((cls,), [], {}, call.state, call.frame, call.site, is_open=True):
         if is_module:
             _give_weights(made, call.site, state)
-        if device is None or not is_on_gpu or _makes_shapes(state):
-            results.append((state, made))
-            continue
-        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, device, context=True)
-        if after is None:
-            continue
-        for ref in (atom for atom in made if isinstance(atom, Ref)):
-            gpu_memory.place(ref, arrays.new_tensor(machine, call, after, device, "torch.Tensor"), after)
-        results.append((after, made))
+        results.extend(_put(machine, call, state, made, device))
     return results
 
 
