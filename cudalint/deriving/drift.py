@@ -23,9 +23,9 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-# The keys of an entry that name a parameter.
 # How conditions name a variable of the environment, which is no parameter.
 _VARIABLE = "os.environ."
+# The keys of an entry that name a parameter.
 _NAMING = ("device", "function", "workers", "iterable", "initializer", "initargs", "args", "kwargs")
 _MOST_BASES = 12
 

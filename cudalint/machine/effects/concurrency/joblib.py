@@ -214,7 +214,10 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
 
 
 def _is_one(jobs: Value, state: State) -> bool:
-    """Whether one job is wanted, also where the path knows it of a number that the code does not show."""
+    """Whether one job is wanted, also where the path knows it of a number that the code does not show.
+
+    That there is at most one (``assumed.is_one``) is not enough: -1 are as many as there are processors.
+    """
     if jobs in (const(1), NONE):
         return True
     number = only(jobs)

@@ -11,10 +11,10 @@ from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, ind
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import NUMBERED, Kind, Outcome
+from cudalint.machine.outcome import NUMBERED, Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Selected, State
-from cudalint.machine.trace import Chain, Site
+from cudalint.machine.trace import Chain
 from cudalint.machine.values import (
     FALSE,
     NONE,
@@ -84,24 +84,16 @@ def _index_of(devices: list[Dev]) -> Index:
 
 def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:
     site = early.step.site
-    outcome = _rank_outcome(machine, call, state, Kind.ALLOCATION_BEFORE_DEVICE, site, "cost")
-    machine.emit(replace(outcome, effect=early.steps(), subject=early.step.message))
-
-
-def _rank_outcome(
-    machine: Machine, call: Call, state: State, kind: Kind, anchor: Site, how: str, subject: str = ""
-) -> Outcome:
-    launch = state.process.launch
-    return outcome_of(
+    outcome = outcome_of(
         machine,
         state,
-        kind,
-        anchor,
-        how,
-        effect=machine.chain(state, call.site, subject or call.label),
-        subject=subject or call.label,
-        launch=launch,
+        Kind.ALLOCATION_BEFORE_DEVICE,
+        site,
+        "cost",
+        effect=machine.chain(state, call.site, call.label),
+        launch=state.process.launch,
     )
+    machine.emit(replace(outcome, effect=early.steps(), subject=early.step.message))
 
 
 def device_object(machine: Machine, call: Call) -> Results:
