@@ -91,7 +91,10 @@ def lines(calls: list[str]) -> str:
     return "\n    ".join(calls)
 
 
-@pytest.mark.parametrize("names", list(batches("nothing stays", "seen outside of the process")))
+LEAVES_NOTHING = ("nothing stays", "seen outside of the process")
+
+
+@pytest.mark.parametrize("names", list(batches(*LEAVES_NOTHING, "nothing stays; what it looks at is not known")))
 def test_what_leaves_nothing_is_no_doubt(tmp_path: Path, names: list[str]) -> None:
     calls = [f"{name}()" for name in names]
     fix = repair(tmp_path, calls, before=lines(calls))
@@ -116,7 +119,7 @@ def test_what_is_done_to_an_object_of_ones_own_stays_in_it(tmp_path: Path, names
     assert fix.applicability is Applicability.SAFE
 
 
-@pytest.mark.parametrize("names", list(batches("nothing stays", "seen outside of the process")))
+@pytest.mark.parametrize("names", list(batches(*LEAVES_NOTHING)))
 def test_what_leaves_nothing_tells_a_worker_nothing(tmp_path: Path, names: list[str]) -> None:
     calls = [f"{name.replace('vendor.', OBJECT)}()" for name in names if not LOOKS & {t.kind for t in traits(name)}]
     fix = repair(tmp_path, calls, read=lines(calls))
