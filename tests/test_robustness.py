@@ -369,12 +369,18 @@ COSTLY = {
     "wide tabs": "'\\t'.expandtabs(tabsize=10**9)",
 }
 # A value that doubles each time.
-DOUBLED = {"a list": ("[1]", "x + x"), "a tuple": ("(1,)", "x + x"), "a fraction": ("fractions.Fraction(3, 7)", "x * x")}
+DOUBLED = {
+    "a list": ("[1]", "x + x"),
+    "a tuple": ("(1,)", "x + x"),
+    "a fraction": ("fractions.Fraction(3, 7)", "x * x"),
+}
 
 
 def costs_little(folder: Path, statements: str, forked: str) -> bool:
     imports = "import decimal, fractions, itertools, multiprocessing, operator, struct"
-    text = forked.replace("import multiprocessing", imports).replace("    torch.zeros", f"    {statements}\n    torch.zeros")
+    text = forked.replace("import multiprocessing", imports).replace(
+        "    torch.zeros", f"    {statements}\n    torch.zeros"
+    )
     (folder / "a.py").write_text(text.replace("[1, 2, 3]", "[x]"), encoding="utf-8")
     asked = ["check", "--select", "CUD101,CUD9", "--output-format", "json"]
     done = call_in_child(asked, folder, environment(), limit=60)
