@@ -40,7 +40,15 @@ Table = Mapping[str, object]
 def source_roots(root: str) -> tuple[str, ...]:
     """The folders outside of a project that hold the source of what it requires."""
     found = dict.fromkeys((*_required(root, _read(root)), *_editable(root)))
-    return tuple(path for path in found if not _is_within(path, root))
+    # What lies around a project is read where it is one: else all beside it would be, up to the whole disk.
+    return tuple(
+        path for path in found if not _is_within(path, root) and (not _is_within(root, path) or _is_project(path))
+    )
+
+
+def _is_project(folder: str) -> bool:
+    """Whether an installer would take a folder for a project."""
+    return any(os.path.isfile(os.path.join(folder, name)) for name in (PROJECT_FILE, "setup.py", "setup.cfg"))
 
 
 def _is_within(path: str, folder: str) -> bool:
@@ -73,7 +81,7 @@ def _required(root: str, document: Table) -> Iterator[str]:
         own = [os.path.normpath(os.path.join(folder, path)) for path in _paths(said)]
         own += [place for name in _names(said) if (place := repository.project(name)) is not None]
         for place in own:
-            if place in known or not os.path.isdir(place):
+            if place in known or not _is_project(place):
                 continue
             known.add(place)
             found = _read(place)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -194,6 +195,20 @@ EDITABLE = {
         "F.map_module('acme_workers', '{place}/libs/workers/src/acme_workers/__init__.py')\n"
     },
 }
+
+
+@pytest.mark.parametrize("way", ["poetry", "environment"])
+def test_a_folder_that_is_no_project_is_not_read_for_one(tmp_path: Path, way: str) -> None:
+    app = tmp_path / "work" / "app"
+    packages = app / ".venv" / "lib" / "python3.12" / "site-packages"
+    packages.mkdir(parents=True)
+    if way == "poetry":
+        (app / "pyproject.toml").write_text('[tool.poetry.dependencies]\nall = { path = "../.." }\n', encoding="utf-8")
+    else:
+        (packages / "all.pth").write_text(f"{tmp_path}\n{os.sep}\n", encoding="utf-8")
+    assert siblings.source_roots(str(app)) == ()
+    (tmp_path / "setup.py").write_text("", encoding="utf-8")
+    assert siblings.source_roots(str(app)) == (str(tmp_path),)
 
 
 @pytest.mark.parametrize("how", EDITABLE)
