@@ -245,3 +245,17 @@ def test_what_is_found_does_not_depend_on_how_rows_begin_and_end(
         (tmp_path / "program.py").write_bytes(data)
         found.append([(one.code, one.span.start.row) for one in Session(Config()).check([str(tmp_path)]).findings])
     assert found[0] == found[1] != []
+
+
+def test_tabs_among_blanks_are_read_as_python_reads_them(tmp_path: Path) -> None:
+    """What is deeper for tabs of eight blanks and of one is deeper; the tab within the text decides, too."""
+    text = (
+        "import multiprocessing, torch\n\ndef work(n):\n  if n:\n \t return torch.ones(n).cuda()\n\n"
+        'if __name__ == "__main__":\n\ttorch.cuda.init()\n\tline = """\n\t"""\n\tif line == "\\n\\t":\n'
+        '\t    multiprocessing.get_context("fork").Pool(1).map(work, [1])\n'
+    )
+    (tmp_path / "program.py").write_text(text, encoding="utf-8")
+    (tmp_path / "refused.py").write_text("import torch\nif torch:\n        x = 1\n\ty = 2\n", encoding="utf-8")
+    found = Session(Config()).check([str(tmp_path)]).findings
+    places = [(Path(one.span.filename).name, one.code, one.span.start.row, one.span.start.column) for one in found]
+    assert places == [("program.py", "CUD101", 12, 6), ("refused.py", "CUD901", 4, 1)]

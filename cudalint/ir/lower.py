@@ -17,6 +17,7 @@ import libcst as cst
 from cudalint.ir import nodes as ir
 from cudalint.ir import patterns
 from cudalint.limits import MOST_BITS
+from cudalint.text.indents import evened
 from cudalint.text.quiet import quietly
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -914,10 +915,20 @@ _LONG = 3_000
 
 def parse(text: str) -> cst.Module:
     """The libcst tree of a text; raises ``libcst.ParserSyntaxError``. A short one that was parsed lately is kept."""
-    return cst.parse_module(text) if len(text) > _LONG else _kept(text)
+    return _parsed(text) if len(text) > _LONG else _kept(text)
 
 
-_kept = lru_cache(_MOST_KEPT)(cst.parse_module)
+def _parsed(text: str) -> cst.Module:
+    try:
+        return cst.parse_module(text)
+    except cst.ParserSyntaxError:
+        other = evened(text)
+        if other is None:
+            raise
+        return cst.parse_module(other)
+
+
+_kept = lru_cache(_MOST_KEPT)(_parsed)
 
 
 def lower(text: str, filename: str, name: str) -> ir.Module:
