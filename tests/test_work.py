@@ -16,6 +16,7 @@ HEAVY = (
     "libcst",
     "rich",
     "cudalint.project.analysis",
+    "cudalint.ir.nodes",
     "cudalint.machine.interpreter",
     "cudalint.rules.cud101",
     "pathspec",
