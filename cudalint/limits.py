@@ -9,6 +9,8 @@ MOST_FILE_SIZE = 256_000_000
 MOST_DEPTH = 200
 MOST_STEPS = 1_000_000
 MOST_SECONDS = 86_400
+# How large a number is that is known: to compute with larger ones takes long, and Python refuses to write them.
+MOST_BITS = 4_096
 
 
 @dataclass(frozen=True, slots=True)

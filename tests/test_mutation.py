@@ -28,6 +28,18 @@ def test_no_more_entries_are_without_a_test() -> None:
     assert sum(test is None for test in record.read().values()) <= MOST_UNNOTICED
 
 
+def test_the_tests_that_are_recorded_exist(request: pytest.FixtureRequest) -> None:
+    """Of the files that this run collected as a whole: a test that gets another name is to be recorded again."""
+    config = request.config
+    chosen = (config.option.keyword, config.option.markexpr, config.option.deselect)
+    if any(chosen) or any("::" in argument for argument in config.args):
+        pytest.skip("only some tests of the files were collected")
+    there = {item.nodeid for item in request.session.items}
+    files = {test.partition("::")[0] for test in there}
+    recorded = {test for test in record.read().values() if test is not None and test.partition("::")[0] in files}
+    assert sorted(recorded - there) == [], "run `python -m mutation --kind 'model entry' --record` in tests/"
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="a mutant is a process that was forked")
 def test_a_sample_is_noticed_by_the_tests_that_are_recorded() -> None:
     asked = ["--kind", "model entry", "--recorded", "--seed", "1", "--count", "8"]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import call
+from command_line import call, call_in_child
 from conftest import environment
 
 from cudalint import config, session
@@ -351,6 +351,52 @@ def test_ranges_are_not_written_out(run: Run, tmp_path: Path) -> None:
     text = f"for i in range({far}):\n    torch.zeros(i)\nfor i in range(0, -{far}, 7):\n    print(i)\n"
     (tmp_path / "a.py").write_text(f"import multiprocessing, torch\nmultiprocessing.Pool\n{text}", encoding="utf-8")
     assert check(run) == (0, [])
+
+
+# What Python would compute for minutes, fill the memory with, or refuse to write down.
+COSTLY = {
+    "digits without an end": f"0x{'f' * 20_000}",
+    "far before the point": "round(1, -10**10)",
+    "a fraction with an exponent": "fractions.Fraction('1e1000000')",
+    "an exact number with an exponent": "int(decimal.Decimal('1e99999999'))",
+    "an exact number written out": "f\"{decimal.Decimal('1e99999999'):f}\"",
+    "a text many times": "operator.mul('a', 10**10)",
+    "a wide format": "format('a', '>99999999999')",
+    "a wide record": "struct.pack('99999999999x')",
+    "many pools": "itertools.product([1], repeat=10**10)",
+    "long combinations": "itertools.combinations([1, 2], 10**10)",
+    "many bytes": "(1).to_bytes(length=10**10, byteorder='big')",
+    "wide tabs": "'\\t'.expandtabs(tabsize=10**9)",
+}
+# A value that doubles each time.
+DOUBLED = {
+    "a list": ("[1]", "x + x"),
+    "a tuple": ("(1,)", "x + x"),
+    "a fraction": ("fractions.Fraction(3, 7)", "x * x"),
+}
+
+
+def costs_little(folder: Path, statements: str, forked: str) -> bool:
+    imports = "import decimal, fractions, itertools, multiprocessing, operator, struct"
+    text = forked.replace("import multiprocessing", imports).replace(
+        "    torch.zeros", f"    {statements}\n    torch.zeros"
+    )
+    (folder / "a.py").write_text(text.replace("[1, 2, 3]", "[x]"), encoding="utf-8")
+    asked = ["check", "--select", "CUD101,CUD9", "--output-format", "json"]
+    done = call_in_child(asked, folder, environment(), limit=60)
+    return [entry["code"] for entry in json.loads(done.stdout)] == ["CUD101"]
+
+
+@pytest.mark.parametrize("name", COSTLY)
+def test_what_takes_long_to_compute_is_not_known(tmp_path: Path, forked: str, name: str) -> None:
+    assert costs_little(tmp_path, f"x = {COSTLY[name]}\n    print(f'{{x}}', x == 3)", forked)
+
+
+@pytest.mark.parametrize("name", DOUBLED)
+def test_what_a_loop_doubles_is_known_no_more(tmp_path: Path, forked: str, name: str) -> None:
+    start, doubled = DOUBLED[name]
+    loops = f"for n in range(12):\n        for m in range(12):\n            x = {doubled}"
+    assert costs_little(tmp_path, f"x = {start}\n    {loops}", forked)
 
 
 # Calls that go around without a function of the program in between: Python ends them with a RecursionError.

@@ -16,6 +16,7 @@ import libcst as cst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir import patterns
+from cudalint.limits import MOST_BITS
 from cudalint.text.quiet import quietly
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -538,9 +539,11 @@ class Lowering:
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> ir.Expr:
         ordinal = self._mark(node)
         try:
-            return ir.Const(ordinal, node.evaluated_value)
+            value = node.evaluated_value
         except (ValueError, SyntaxError):
             return ir.Opaque(ordinal, ())
+        is_known = not isinstance(value, int) or value.bit_length() <= MOST_BITS
+        return ir.Const(ordinal, value) if is_known else ir.Opaque(ordinal, ())
 
     def _string(self, node: cst.SimpleString) -> ir.Expr:
         ordinal = self._mark(node)

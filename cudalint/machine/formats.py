@@ -30,6 +30,11 @@ Named = Callable[[str], Value | None]
 Part = Callable[[Value, str, bool], Value | None]
 
 
+def is_wide(text: str) -> bool:
+    """Whether a format, of whatever kind, may make much more than it is given."""
+    return _WIDE.search(text) is not None
+
+
 def by_template(text: str, named: Named, sym: Hashable, *, keeps: bool) -> Value:
     """``Template(text).substitute(name=value)``; ``keeps``: what has no value stays as it is."""
     parts: list[Value] = []
@@ -47,7 +52,7 @@ def by_template(text: str, named: Named, sym: Hashable, *, keeps: bool) -> Value
 def written(value: Value, conversion: str, spec: Value, sym: Hashable) -> Value:
     """``{value!conversion:spec}``; no instance of a class of the program, which says so itself."""
     asked = constant(spec)
-    if not isinstance(asked, str) or _WIDE.search(asked) is not None:
+    if not isinstance(asked, str) or is_wide(asked):
         return unknown("format", sym, value, spec)
     atom = only(value)
     match atom:
@@ -77,7 +82,7 @@ def _of_constant(held: Hashable, conversion: str, spec: str) -> str | None:
 
 def by_percent(text: Hashable, values: Sequence[Value] | Mapping[Hashable, Value], sym: Hashable) -> Value:
     """``"%s:%d" % (kind, number)``, ``"%(kind)s" % mapping``: the parts of the text and what stands between them."""
-    if not isinstance(text, str) or _WIDE.search(text) is not None:
+    if not isinstance(text, str) or is_wide(text):
         return unknown(sym)
     rest = list(values) if not isinstance(values, Mapping) else []
     parts: list[Value] = []
@@ -121,7 +126,7 @@ def by_format(text: str, args: Sequence[Value], named: Named, part: Part, sym: H
 def _filled(
     text: str, args: Sequence[Value], named: Named, part: Part, sym: Hashable, turns: Iterator[int], depth: int
 ) -> Value:
-    if depth > _MOST_NESTED or _WIDE.search(text) is not None:
+    if depth > _MOST_NESTED or is_wide(text):
         return unknown(sym)
     parts: list[Value] = []
     try:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from types import NoneType
 from typing import TypeVar
 
+from cudalint.limits import MOST_BITS
 from cudalint.machine import questions, versions
 from cudalint.machine.heap import NAMESPACE, Dict, Object, Sequence
 from cudalint.machine.questions import MOST_GPUS
@@ -37,10 +38,14 @@ from cudalint.machine.values import (
 )
 
 LONGEST = 200
+# How many digits an exact number has at most that is known, before its point or behind it.
+MOST_DIGITS = 1_000
 # What Python's library computes with that never changes, besides numbers and texts.
 COMPUTED = (datetime.date, datetime.time, datetime.timedelta, decimal.Decimal, fractions.Fraction)
 # How many items of a list that grows are known one by one.
 MOST_KEPT = 8
+# How many items two sequences have together whose sum is known one by one: a loop may double them each time.
+_MOST_JOINED = 256
 # What numbers are computed with, by how many bits they are moved, and to which power they are raised.
 _LARGEST, _MOST_BITS, _HIGHEST = 2**62, 64, 16
 # What a mapping may say that was laid over another.
@@ -186,7 +191,22 @@ def _applied(op: str, left: Hashable, right: Hashable) -> Hashable | None:
         found = _APPLIED[op](left, right)
     except (TypeError, ValueError, ArithmeticError):
         return None
-    return found if isinstance(found, (bool, int, float, *COMPUTED)) else None
+    return found if isinstance(found, (bool, int, float, *COMPUTED)) and is_handy(found) else None
+
+
+def is_handy(found: object) -> bool:
+    """Whether what Python computed is small enough to be known, and to be computed with."""
+    if isinstance(found, str | bytes):
+        return len(found) <= LONGEST
+    if isinstance(found, int):
+        return found.bit_length() <= MOST_BITS
+    if isinstance(found, fractions.Fraction):
+        return is_handy(found.numerator) and is_handy(found.denominator)
+    if isinstance(found, decimal.Decimal):
+        return not found.is_finite() or (abs(found.adjusted()) <= MOST_DIGITS and len(str(found)) <= MOST_DIGITS)
+    if isinstance(found, tuple | list):
+        return all([is_handy(part) for part in found])
+    return True
 
 
 _Ordered = TypeVar("_Ordered", str, float)
@@ -682,9 +702,12 @@ def extend(found: Sequence, values: list[Value]) -> Sequence:
 
 
 def concatenate(one: Sequence, two: Sequence) -> Sequence:
-    """``one + two``."""
+    """``one + two``; one that becomes very long keeps the first item and one for all others."""
     if one.items is not None and two.items is not None:
-        return Sequence(one.kind, (*one.items, *two.items), (), one.open or two.open)
+        items = (*one.items, *two.items)
+        if len(items) > _MOST_JOINED:
+            return Sequence(one.kind, (items[0], union(items[1:])), (), True)
+        return Sequence(one.kind, items, (), one.open or two.open)
     return Sequence(one.kind, None, union([*(one.items or ()), one.element, *(two.items or ()), two.element]))
 
 

@@ -60,11 +60,13 @@ class Tree:
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
-        self._hashes: dict[Path, str] = {}
+        self._hashes: dict[Path, tuple[str, str]] = {}
         self._imports: dict[Path, tuple[Path, ...]] = {}
         self._packages: dict[str, frozenset[str]] = {}
         self._code: dict[tuple[str, ...], frozenset[Path]] = {}
+        self._listed: dict[str, list[Path]] = {}
         self._libraries = {name: _version(name) for name in _LIBRARIES}
+        self._shared = list((root / STUBS).glob("*.py"))
         self._names = frozenset(
             path.stem for path in (root / STUBS).iterdir() if path.is_dir() and path.name != "__pycache__"
         )
@@ -76,14 +78,14 @@ class Tree:
             "libraries": self._libraries,
             "texts": dict(inputs.texts),
             "rest": inputs.rest,
-            "files": {str(path.relative_to(self.root)): self._hash(path) for path in self.files(inputs)},
+            "files": dict(map(self._hash, self.files(inputs))),
         }
         return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:20]
 
     def files(self, inputs: Inputs) -> list[Path]:
         """The files of the repository that take part: stubs, and the code that runs and judges."""
-        stubs = {path for name in self.stubs(inputs.texts.values()) for path in _files(self.root / STUBS / name)}
-        return sorted({*(self.root / STUBS).glob("*.py"), *stubs, *self.code(inputs.code)})
+        stubs = {path for name in self.stubs(inputs.texts.values()) for path in self._stub(name)}
+        return sorted({*self._shared, *stubs, *self.code(inputs.code)})
 
     def stubs(self, texts: Iterable[str]) -> frozenset[str]:
         """The stub packages that texts name, and those that these name in turn."""
@@ -97,10 +99,17 @@ class Tree:
             self._code[key] = _closure([path for name in key for path in self._found(name)], self._imported_by)
         return self._code[key]
 
-    def _hash(self, path: Path) -> str:
+    def _hash(self, path: Path) -> tuple[str, str]:
+        """The name of a file in the repository, and what is in it."""
         if path not in self._hashes:
-            self._hashes[path] = hashlib.sha256(path.read_bytes()).hexdigest()
+            name = str(path.relative_to(self.root))
+            self._hashes[path] = name, hashlib.sha256(path.read_bytes()).hexdigest()
         return self._hashes[path]
+
+    def _stub(self, name: str) -> list[Path]:
+        if name not in self._listed:
+            self._listed[name] = _files(self.root / STUBS / name)
+        return self._listed[name]
 
     def _named_by(self, package: str) -> frozenset[str]:
         """What a stub imports, told from its imports and from what calls are given."""
@@ -108,7 +117,7 @@ class Tree:
             return _LOOKS_FOR[package]
         if package not in self._packages:
             found: set[str] = set()
-            for path in _files(self.root / STUBS / package):
+            for path in self._stub(package):
                 said = _said(path.read_bytes())
                 found |= {word.partition(".")[0] for word in (*said.imported, *said.handed)}
             self._packages[package] = frozenset(found & (self._names | _LOOKS_FOR.keys()))

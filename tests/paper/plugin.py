@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
+from functools import cache
 
 import pytest
 from fixture_markers import header
@@ -48,7 +49,7 @@ class Unchanged:
             if method != default_start_method():
                 pytest.skip(f"relies on the default start method {method}")
         node = self._node
-        inputs = Inputs({**texts, "the test": inspect.getsource(node.function)}, code, rest)
+        inputs = Inputs({**texts, "the test": _source(node.function)}, code, rest)
         self._environment.setenv(VARIABLE, " ".join(sorted(self._tree.stubs(texts.values()))))
         digest = self._tree.digest(inputs)
         need = self._record.need(node.nodeid, digest, datetime.now(timezone.utc).date())
@@ -56,6 +57,12 @@ class Unchanged:
             need = Need.ASKED
         node.user_properties.append((_PROPERTY, f"{digest} {need.name}"))
         return need is Need.NONE
+
+
+@cache
+def _source(function: Callable[..., object]) -> str:
+    """The text of a test, which all of its parameters share."""
+    return inspect.getsource(function)
 
 
 @pytest.fixture(scope="session")

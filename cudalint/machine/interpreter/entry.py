@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine.assumptions import Asking, Assumption, Facts, alternatives, assumptions, sayable
-from cudalint.machine.covering import cover_all, needed, needs_either
+from cudalint.machine.covering import MOST_WAYS, cover_all, needed, needs_either
 from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
@@ -242,10 +242,15 @@ class EntryRecord:
         left_open = self._left_open(outcomes)
         ways: dict[Hashable, dict[Facts, None]] = {}
         for outcome, way, choices in zip(outcomes, told, left_open, strict=True):
-            ways.setdefault(_shown_as(outcome), {}).update(dict.fromkeys(_split(way, choices)))
+            known_ways = ways.setdefault(_shown_as(outcome), {})
+            # Of more than it is asked of, none is looked at: a loop may come here thousands of times.
+            if len(known_ways) <= MOST_WAYS:
+                known_ways.update(dict.fromkeys(_split(way, choices)))
         paths: dict[Hashable, dict[Facts, None]] = {}
         for outcome in outcomes:
-            paths.setdefault(_shown_as(outcome), {})[_decided_outside(outcome)] = None
+            known_paths = paths.setdefault(_shown_as(outcome), {})
+            if len(known_paths) <= MOST_WAYS:
+                known_paths[_decided_outside(outcome)] = None
         some = {alike for alike, found in paths.items() if not cover_all(list(found))}
         # Of several failures each may end some paths, and all of them together each path.
         ends = [outcome for outcome in outcomes if some and _ends_its_path(outcome)]
@@ -262,7 +267,9 @@ class EntryRecord:
             told_with = known[alike, way], each
             if told_with not in worded:
                 worded[told_with] = assumptions(*told_with, self.asked, modelled)
-            kept = tuple(c for c in choices if needs_either(told_by(c), known[alike, way], list(ways[alike])))
+            kept = choices
+            if len(ways[alike]) <= MOST_WAYS:
+                kept = tuple(c for c in choices if needs_either(told_by(c), known[alike, way], list(ways[alike])))
             if kept not in chosen:
                 chosen[kept] = tuple(alternatives(kept, self.asked, modelled))
             said = (*worded[told_with], *chosen[kept])

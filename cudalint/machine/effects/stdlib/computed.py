@@ -21,6 +21,7 @@ import keyword
 import math
 import operator
 import os.path
+import re
 import shlex
 import statistics
 import string
@@ -29,7 +30,7 @@ import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass, replace
 
-from cudalint.machine import operators
+from cudalint.machine import formats, operators
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
@@ -59,7 +60,7 @@ def _grouped(items: Iterable[object]) -> list[tuple[object, list[object]]]:
     return [(key, list(group)) for key, group in itertools.groupby(items)]
 
 
-# None of these costs more than what it is given is long.
+# None of these costs more than what it is given is long, but for those that `_is_costly` knows.
 _FUNCTIONS: dict[str, Callable[..., object]] = {
     "ast.literal_eval": ast.literal_eval,
     "base64.b64decode": base64.b64decode, "base64.b64encode": base64.b64encode,
@@ -112,6 +113,14 @@ _FILL = frozenset({"format", "format_map", "join"})
 _MOST, _MOST_PARTS, _DEEPEST = 64, 4096, 3
 # A width beyond this would make a text that fills the memory.
 _WIDEST = 10_000
+# Functions to which a number says how much they make, and those to which a text does.
+_MEASURED = frozenset({
+    "builtins.round", "itertools.combinations", "itertools.permutations", "itertools.product", "operator.mul",
+})  # fmt: skip
+_FORMATTING = frozenset({"builtins.format", "operator.mod", "struct.calcsize", "struct.pack", "struct.unpack"})
+_COMPARING = "difflib.get_close_matches"
+# A number as a text whose exponent makes it much larger than the text.
+_FAR = re.compile(r"[eE][+-]?\d{3}")
 # What of Python's own failures follows from what is known.
 _FAILURES = (ValueError, LookupError, ArithmeticError)
 # What it says of values that it cannot look at, and of texts that are too deep.
@@ -163,7 +172,7 @@ def computed(machine: Machine, call: Call) -> Results | None:
     try:
         args = [_argument(machine, call, value) for value in call.args]
         kwargs = {name: _as_python(machine, value, call.state, 0) for name, value in call.kwargs.items()}
-        if any(isinstance(value, int) and abs(value) > _WIDEST for value in args if call.receiver is not None):
+        if _is_costly(call, [*args, *kwargs.values()]):
             return None
         found = function(*args, **kwargs)
         most = _MOST if call.receiver is None else _MOST_PARTS
@@ -174,7 +183,7 @@ def computed(machine: Machine, call: Call) -> Results | None:
         return _failed(machine, call, error, [*args, *kwargs.values()])
     except _REFUSALS:
         return None
-    if isinstance(found, str | bytes) and len(found) > operators.LONGEST:
+    if not operators.is_handy(found if rows is None else rows):
         return None
     for value in call.args:
         _use_up(value, call.state)
@@ -182,6 +191,23 @@ def computed(machine: Machine, call: Call) -> Results | None:
         return [(call.state, _as_value(found, call.state, call.site))]
     items = tuple(_as_value(row, call.state, call.site) for row in rows)
     return [(call.state, (call.state.new(("computed", call.site), Sequence("list", items)),))]
+
+
+def _is_costly(call: Call, given: list[object]) -> bool:
+    """Whether Python might make, or look through, much more than it is given."""
+    numbers = [each for each in given if isinstance(each, int)]
+    texts = [each for each in _parts(given) if isinstance(each, str | bytes)]
+    if call.receiver is not None or call.path in _MEASURED:
+        return any(abs(number) > _WIDEST for number in numbers)
+    if call.path in _FORMATTING:
+        return any(formats.is_wide(text if isinstance(text, str) else text.decode("latin-1")) for text in texts)
+    if call.path == "fractions.Fraction":
+        return any(isinstance(text, str) and _FAR.search(text) is not None for text in texts)
+    return call.path == _COMPARING and any(len(text) > operators.LONGEST for text in texts)
+
+
+def _parts(given: list[object]) -> list[object]:
+    return [part for each in given for part in (each if isinstance(each, list) else [each])]
 
 
 def _use_up(value: Value, state: State) -> None:
