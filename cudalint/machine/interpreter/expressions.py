@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import counting, enums, formats, mappings, operators, sets, versions
+from cudalint.machine import counting, enums, formats, mappings, operators, questions, sets, versions
 from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -312,9 +312,11 @@ class Expressions(Core):
 
     def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
         """What a comparison with None gives of something that the code does not show, and that is certainly there."""
-        if right != NONE or op not in ("is", "is not", "==", "!="):
+        if NONE not in (left, right) or op not in ("is", "is not", "==", "!="):
             return None
-        if not left or not all(isinstance(a, Unknown) and is_present(a.sym, self.library) for a in left):
+        other = left if right == NONE else right
+        is_there = all(isinstance(atom, Unknown) and is_present(atom.sym, self.library) for atom in other)
+        if not other or not (is_there or questions.has_default(other)):
             return None
         return op in ("is not", "!=")
 
