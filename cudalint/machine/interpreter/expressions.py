@@ -54,6 +54,8 @@ _NO_FORMAT = const("")
 _OF_TORCH = Lib("torch.__version__")
 # What ``int | str`` is.
 _UNION = "union"
+# Operators of what libraries hold, by the methods of the left and of the right one.
+_METHODS = {"|": ("__or__", "__ror__"), "+": ("__add__", "__radd__")}
 # A variable that was deleted is asked for.
 _UNBOUND = Raised(None, ("UnboundLocalError", "NameError"))
 # By these it has attributes that nobody set.
@@ -401,14 +403,15 @@ class Expressions(Core):
     def _with_library(
         self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
     ) -> Results | None:
-        """``os.environ | {...}``: where a model says what an operator makes of what a library holds."""
-        if op != "|":
+        """``os.environ | {...}``, ``train + extra``: where a model says what an operator makes of what a library holds."""
+        if op not in _METHODS:
             return None
-        for value, other, method in ((left, right, "__or__"), (right, left, "__ror__")):
-            if not isinstance(atom := only(value), Lib):
-                continue
-            call = self._library_call(f"{atom.path}.{method}", state, frame, site, [other])
+        for value, other, method in zip((left, right), (right, left), _METHODS[op], strict=True):
+            atom = only(value)
+            path = self._method_path(atom, method, state) if isinstance(atom, Lib | Ref) else None
+            call = None if path is None else self._library_call(path, state, frame, site, [other])
             if call is not None:
+                call.receiver = atom if isinstance(atom, Ref) else call.receiver
                 return self.library_call(call)
         return None
 

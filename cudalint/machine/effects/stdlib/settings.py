@@ -181,7 +181,7 @@ def _is_open(atom: Unknown) -> bool:
 
 
 def _text_of(machine: Machine, value: Value) -> str | None:
-    """The text of an open file of settings, or one that the code shows: also as the default of an option or variable."""
+    """The text of an open file of settings, or one that the code shows: or that is a default."""
     match only(questions.if_unset(questions.if_not_given(value))):
         case Const(value=str(text)):
             return text
