@@ -403,7 +403,7 @@ class Expressions(Core):
     def _with_library(
         self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
     ) -> Results | None:
-        """``os.environ | {...}``, ``train + extra``: where a model says what an operator makes of what a library holds."""
+        """``os.environ | {...}``, ``train + extra``: what an operator makes of what a library holds, by its model."""
         if op not in _METHODS:
             return None
         for value, other, method in zip((left, right), (right, left), _METHODS[op], strict=True):
