@@ -16,7 +16,14 @@ from typing import Any
 
 from cudalint import fingerprint
 from cudalint.project import settings_named
-from cudalint.project.imports import Imported, imported, may_import_all_beside, named_for_stars
+from cudalint.project.imports import (
+    Imported,
+    imported,
+    imports_what_it_is_told,
+    may_import_all_beside,
+    named_for_stars,
+    quoted,
+)
 from cudalint.project.markers import (
     Lexicon,
     Text,
@@ -239,6 +246,17 @@ class FileFacts:
         return bool(self._asked("beside", lambda: may_import_all_beside(self.data)))
 
     @property
+    def imports_what_it_is_told(self) -> bool:
+        """Whether the file imports modules whose names it is handed, or finds."""
+        return bool(self._asked("told", lambda: imports_what_it_is_told(self.data)))
+
+    @property
+    def quoted(self) -> tuple[str, ...]:
+        """The texts of the file that are words by themselves."""
+        found = self._asked("quoted", lambda: [word.decode("utf-8", "replace") for word in quoted(self.data)])
+        return tuple(found)
+
+    @property
     def named_for_stars(self) -> frozenset[bytes]:
         """What ``__all__`` of the file names, as far as its text shows."""
         return frozenset(self._asked("stars", lambda: sorted(named_for_stars(self.data))))
@@ -302,6 +320,8 @@ _FACTS: Mapping[str, str] = {
     "settings": "settings_places",
     "beside": "may_import_all_beside",
     "stars": "named_for_stars",
+    "told": "imports_what_it_is_told",
+    "quoted": "quoted",
     "calls": "calls_at_top",
 }
 

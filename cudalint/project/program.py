@@ -557,7 +557,7 @@ class FileProgram:
         return self._acting[name]
 
     def _acting_from(self, name: str) -> list[str]:
-        reached = self._reached(name, at_once=True)
+        reached = self._reached([name], at_once=True)
         effectful = [n for n in reached if self._has_import_effects(n)]
         if not effectful:
             return []
@@ -641,12 +641,28 @@ class FileProgram:
     def reach(self, name: str) -> frozenset[str]:
         """The modules that running a file may import, by its bytes."""
         if name not in self._reach:
-            self._reach[name] = frozenset(self._reached(name, at_once=False))
+            reached = self._reached([name], at_once=False)
+            if any(self.facts(one).imports_what_it_is_told for one in reached):
+                reached = self._reached([*self._handed(name), *reached], at_once=False)
+            self._reach[name] = frozenset(reached)
         return self._reach[name]
 
-    def _reached(self, name: str, *, at_once: bool) -> list[str]:
+    def _handed(self, name: str) -> Iterator[str]:
+        """The modules of the packages that a file names: what it hands these to may import all that they have."""
+        facts = self.facts(name)
+        whole = [found for found in facts.imports if not found.is_text]
+        homes = [self.resolve(name, found.module, found.level) for found in whole if not found.names]
+        homes.extend(self.resolve(name, word, 0) for word in facts.quoted if word.isidentifier())
+        for found in whole:
+            home = self.resolve(name, found.module, found.level) if found.names else None
+            homes.extend(self.child(home, part) for part in found.names if home is not None)
+        for home in dict.fromkeys(homes):
+            if home is not None and home in self.sources and self.package(home) == home:
+                yield from self.submodules(home)[:MOST_BESIDE]
+
+    def _reached(self, names: Sequence[str], *, at_once: bool) -> list[str]:
         seen: dict[str, None] = {}
-        stack = [name]
+        stack = [*names]
         while stack and len(seen) < MOST_REACHED:
             current = stack.pop()
             if current in seen or current not in self.sources:
