@@ -54,6 +54,9 @@ _SHAPE = "shape"
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 _STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup))\b")
+_BINDING = rb"(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*"
+# Whatever makes it, by the names that servers look for.
+_USUAL_APPLICATION = re.compile(rb"^(app|application)%s\w+\(" % _BINDING, re.MULTILINE)
 # A base may be asked for: ``class Job(get_context("fork").Process)``.
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
 _TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
@@ -190,6 +193,17 @@ class FileFacts:
         return bool(self._asked("routes", lambda: may_route(self._text)))
 
     @property
+    def application(self) -> str:
+        """What the file calls the web application that it makes when it is imported; empty where it makes none."""
+        return str(self._asked("application", self._application))
+
+    def _application(self) -> str:
+        made = b"|".join(sorted(self.lexicon.vocabulary.applications))
+        sought = re.compile(rb"^(\w+)%s(?:%s)\(" % (_BINDING, made), re.MULTILINE)
+        found = (self.may_answer and sought.search(self.data)) or _USUAL_APPLICATION.search(self.data)
+        return found[1].decode() if found else ""
+
+    @property
     def states_a_device(self) -> bool:
         """Whether a line may be a device object as a statement."""
         return bool(self._asked("states", lambda: device_statement(self._text)))
@@ -309,6 +323,7 @@ _FACTS: Mapping[str, str] = {
     "programs": "programs_with_gpus",
     "classes": "classes",
     "routes": "may_route",
+    "application": "application",
     "states": "states_a_device",
     "places": "places_on_gpu",
     "gpu": "mentions_gpu",

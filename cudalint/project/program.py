@@ -228,19 +228,9 @@ class FileProgram:
     def applications(self, beside: str) -> tuple[tuple[str, str], ...]:
         """The modules beside a file, and below, that make a web application when they are imported, and its name."""
         folder = self.sources[beside].path.rpartition("/")[0]
-        made = b"|".join(sorted(self.known.lexicon.vocabulary.applications))
-        bound = rb"(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*"
-        sought = re.compile(rb"^(\w+)%s(?:%s)\(" % (bound, made), re.MULTILINE)
-        # Whatever makes it, by the names that servers look for.
-        usual = re.compile(rb"^(app|application)%s\w+\(" % bound, re.MULTILINE)
         below = sorted(name for name in self.sources if self._lies_below(name, folder))
-        self.reads.searched.update(below)
-        found = (
-            (name, (self.facts(name).may_answer and sought.search(data)) or usual.search(data))
-            for name in below
-            for data in (self.sources[name].data,)
-        )
-        return tuple((name, match[1].decode()) for name, match in found if match)
+        self.reads.asked.update(below)
+        return tuple((name, found) for name in below if (found := self.facts(name).application))
 
     def _lies_below(self, name: str, folder: str) -> bool:
         return self.sources[name].path.startswith(f"{folder}/")
