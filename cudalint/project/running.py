@@ -772,9 +772,7 @@ class Runner:
         found = _find(machine, module, function, state, takes_options)
         _end(machine, frame, _applied(machine, module, function, found, given or {}, frame, is_used))
 
-    def _call_made(
-        self, machine: Machine, module: ir.Module, function: ir.Function, made: Made, is_used: bool
-    ) -> None:
+    def _call_made(self, machine: Machine, module: ir.Module, function: ir.Function, made: Made, is_used: bool) -> None:
         """Call a method of an instance with unknown arguments."""
         begun = made.begun(machine, Site(module.name, function.ordinal))
         if begun is None:
