@@ -281,7 +281,10 @@ def places_on_gpu(data: bytes) -> bool:
 
 
 _TOP_CALL = re.compile(rb"^(?![ \t]*(?:(?:class|from|import)\b|[#)\]}])|[ \t]+@)[^#\n]*", re.MULTILINE)
-_CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)|\b([A-Z]\w*)(?=\.\w+\()")
+# What is defined, in a class or a function, is not called there.
+_CALLED = re.compile(
+    rb"(?<![\w.])(?<!def )([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)|\b([A-Z]\w*)(?=\.\w+\()"
+)
 _DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _BOUND_AT_TOP = re.compile(rb"^(\w+)[ \t]*(?::[^=\n]+)?=[^=][^\n]*", re.MULTILINE)
 _DERIVING = re.compile(rb"^class[ \t]+\w+[ \t]*\(([^)]*)\)", re.MULTILINE)

@@ -37,6 +37,8 @@ MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
 # What sets variables of the environment, which tell processes their devices and where they meet.
 _ENVIRONMENT = frozenset({"environ", "putenv", "unsetenv", "load_dotenv"})
+# So many bytes of a package are more than the few hundred steps of a test lead through.
+LARGE_LIBRARY = 1_000_000
 MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
@@ -852,6 +854,7 @@ def program(
     if root is not None:
         placed.distributions = distributions(root)
         placed.admitted = requirements.admitted(root)
+        placed.large = frozenset(name for name in placed.tops if _is_large_library(result, name))
         result.commands = frozenset(_placed(result, console_scripts(root)))
         servers = deployments.servers(root)
         result.preloaded = frozenset(
@@ -878,6 +881,14 @@ def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tu
 
 # Modules that run a program once they have prepared its process by their own ``install()``.
 RUNS_PROGRAMS = "runs-programs"
+
+
+def _is_large_library(files: FileProgram, package: str) -> bool:
+    """Whether the project is a library that models know, and has more code in a package than tests are led through."""
+    if not files.library.knows(package) or not files.is_library(package):
+        return False
+    inside = (name for name in files.sources if name.partition(".")[0] == package)
+    return sum(files.facts(name).weight for name in inside) > LARGE_LIBRARY
 
 
 def _told(files: FileProgram, root: str) -> Iterable[tuple[str, CommandLine]]:
