@@ -51,8 +51,8 @@ if __name__ == "__main__":
 BUILTINS = frozenset(dir(builtins))
 # What has to be imported by more than its first name.
 SUBMODULES = {"PIL": "PIL.Image"}
-# These have many rows, and programs of their own; others share one with those of the same initial. So new rows rename no
-# test: mutation/noticed.txt names tests.
+# These have many rows, and programs of their own; others share one with those of the same initial. So new rows rename
+# no test: mutation/noticed.txt names tests.
 LARGE = frozenset({"cupy", "cv2", "numpy", "operator", "os", "sys", "tensorflow", "torch", "vendor"})
 _LIBRARY = re.compile(r"\w+(?=\.)")
 
