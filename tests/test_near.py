@@ -128,6 +128,12 @@ LEFT_TO_A_WHOLE_CHECK = {
     (PAGE, "shared.py"),
     ("the same of a handler that tells how far it is", "tab.py"),
     ("the same of a handler that tells how far it is", "shared.py"),
+    (
+        "plugins of a package that the program imports and hands on use the GPU, and nothing else names it",
+        "plugins/gpu.py",
+    ),
+    ("plugins of a package that the program names by a word", "plugins/gpu.py"),
+    ("plugins that the program names one by one", "plugins/gpu.py"),
 }
 
 

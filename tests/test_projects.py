@@ -8,6 +8,7 @@ import pytest
 from fixture_markers import known_misses
 from small_projects import FOLDER, Place, cases, files, findings, marked, places
 
+from cudalint.project import program
 from cudalint.project.analysis import Options, analyse
 from cudalint.text.source import SourceFile
 
@@ -113,8 +114,7 @@ def test_a_project_that_is_only_called_as_a_library_is_read_itself(tmp_path: Pat
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
 
 
-def test_scripts_beside_a_library_see_its_source(tmp_path: Path) -> None:
-    text = """\
+BESIDE_LIBRARY = """\
 === src/anomalib/__init__.py
 === src/anomalib/warm.py
 import torch
@@ -130,9 +130,37 @@ if __name__ == "__main__":
     warm_up()
     mp.get_context("fork").Process(target=use).start()
 """
+TESTS_BESIDE_LIBRARY = """\
+=== tests/helpers.py
+from anomalib.warm import warm_up
+def prepared():
+    warm_up()
+=== tests/test_run.py
+import multiprocessing as mp
+import torch
+from tests.helpers import prepared
+def use():
+    torch.zeros(1).cuda()
+def test_run():
+    prepared()
+    mp.get_context("fork").Process(target=use).start()
+"""
+
+
+def test_scripts_beside_a_library_see_its_source_and_tests_do_where_that_is_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nname = "anomalib"\n', encoding="utf-8")
-    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(text).items()]
-    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD101"]
+    texts = files(BESIDE_LIBRARY + TESTS_BESIDE_LIBRARY)
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in texts.items()]
+
+    def found() -> list[str]:
+        findings = analyse(given, Options(), root=str(tmp_path)).findings
+        return [f"{Path(f.span.filename).name} {f.code}" for f in findings]
+
+    assert found() == ["test_run.py CUD101", "run.py CUD101"]
+    monkeypatch.setattr(program, "LARGE_LIBRARY", 0)
+    assert found() == ["run.py CUD101"]
 
 
 ON_THE_CPU = """\

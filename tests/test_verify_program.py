@@ -548,6 +548,14 @@ def test_a_report_that_nobody_reads_is_no_verdict(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (2, b"")
 
 
+def test_a_program_that_computes_at_its_limit_is_no_hang(child: Command, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('computes')\nwhile True:\n    pass\n")
+    done = child("--verify", "--paper", "train.py", "--limit", "1")
+    assert done.returncode == 2
+    assert done.stdout.startswith("the program: still running (time limit) after 1.0 s, 1 Python process: computes\n")
+    assert done.stderr.endswith("error: the program was ended after 1 s: what had been seen is shown\n")
+
+
 def test_a_program_that_does_not_end_is_ended_and_it_is_said(child: Command, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import time\nprint('waits')\ntime.sleep(60)\n")
     done = child("--verify", "--paper", "train.py", "--limit", "1")

@@ -16,10 +16,40 @@ HEAVY = (
     "libcst",
     "rich",
     "cudalint.project.analysis",
+    "cudalint.ir.nodes",
     "cudalint.machine.interpreter",
     "cudalint.rules.cud101",
     "pathspec",
 )
+
+
+NAMED_ALIKE = """\
+import tensorflow as tf
+
+
+class Value:
+    def __call__(self):
+        pass
+
+    def norm(self, x):
+        return x
+
+
+DEFAULT = Value()
+"""
+LAUNCHING = """\
+import multiprocessing as mp
+
+from values import DEFAULT
+
+
+def work():
+    print("works")
+
+
+if __name__ == "__main__":
+    mp.Process(target=work).start()
+"""
 
 
 def tree(top: Path, count: int) -> Path:
@@ -48,6 +78,14 @@ def test_the_name_of_an_engine_starts_nothing_in_its_own_source(tmp_path: Path) 
     report = Session(config.load([str(tmp_path)])).check([str(tmp_path)])
     assert report.effort.files_read == 21
     assert report.effort.files_parsed == 0
+
+
+def test_a_method_called_like_a_function_of_a_gpu_library_does_nothing_at_the_import(tmp_path: Path) -> None:
+    (tmp_path / "values.py").write_text(NAMED_ALIKE, encoding="utf-8")
+    (tmp_path / "main.py").write_text(LAUNCHING, encoding="utf-8")
+    assert Session(config.load([str(tmp_path)])).check([str(tmp_path)]).effort.files_parsed == 1
+    (tmp_path / "values.py").write_text(NAMED_ALIKE.replace("pass", "tf.norm([1.0])"), encoding="utf-8")
+    assert Session(config.load([str(tmp_path)])).check([str(tmp_path)]).effort.files_parsed == 2
 
 
 def imported(program: str, cwd: Path) -> str:

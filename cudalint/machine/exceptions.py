@@ -62,6 +62,12 @@ def kind(path: str) -> type[BaseException] | None:
     return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
+def ends_process(names: tuple[str, ...]) -> bool:
+    """Whether something that is raised ends a program on purpose: ``except Exception`` lets it through."""
+    kinds = [known for name in names if (known := kind(f"builtins.{name}")) is not None]
+    return bool(kinds) and not any(issubclass(known, Exception) for known in kinds)
+
+
 def is_below(order: Order) -> bool:
     """Whether a class of the program derives from an exception of Python's own."""
     return any(isinstance(entry, str) and kind(entry) is not None for entry in order)

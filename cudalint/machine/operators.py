@@ -205,7 +205,7 @@ def is_handy(found: object) -> bool:
     if isinstance(found, decimal.Decimal):
         return not found.is_finite() or (abs(found.adjusted()) <= MOST_DIGITS and len(str(found)) <= MOST_DIGITS)
     if isinstance(found, tuple | list):
-        return all(is_handy(part) for part in found)
+        return all(map(is_handy, found))
     return True
 
 

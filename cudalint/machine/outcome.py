@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import Enum
+from typing import TYPE_CHECKING
 
-from cudalint.machine.assumptions import Assumption
-from cudalint.machine.questions import Either
-from cudalint.machine.trace import Site, TraceStep
+# Rules name outcomes, and a run that comes to nothing knows the rules: it is not to import the machine for that.
+if TYPE_CHECKING:
+    from cudalint.machine.assumptions import Assumption
+    from cudalint.machine.questions import Either
+    from cudalint.machine.trace import Site, TraceStep
 
 
 class Kind(Enum):

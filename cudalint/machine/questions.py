@@ -656,6 +656,11 @@ def _variable_in(subject: Hashable) -> Unknown | None:
     return variable if isinstance(variable, Unknown) and _is_variable(variable.sym) else None
 
 
+def has_default(value: Value) -> bool:
+    """Whether a value is a variable of the environment, or something else than None where that is not set."""
+    return len(value) > 1 and _variable_in(value) is not None and None not in _defaults_in(value)
+
+
 def _is_variable(sym: Hashable) -> bool:
     return isinstance(sym, tuple) and len(sym) == 2 and sym[0] == "environ"
 

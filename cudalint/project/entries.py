@@ -8,6 +8,7 @@ from collections.abc import Iterable, Set
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, inner_statements, last_name
+from cudalint.project.applications import made_above
 from cudalint.project.derived import derived_in
 from cudalint.project.distance import lies_far, names_gpu, starting
 from cudalint.project.file_facts import FileFacts
@@ -29,9 +30,10 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
     left_out = 0
     for name in sorted(program.sources if among is None else among & program.sources.keys()):
         leads = name in launching or (
-            _may_start(program, name) and _leads_to(program.reach(name), launching, threads, selects)
+            _may_start(program, name) and _leads_to(_reach(program, name), launching, threads, selects)
         )
-        matters = leads and (program.reaches_gpu(name) or program.facts(name).names_modules)
+        uses_gpu = program.reaches_gpu(name) or any(program.reaches_gpu(above) for above in _served_by(program, name))
+        matters = leads and (uses_gpu or program.facts(name).names_modules)
         is_far = matters and _is_only_a_far_test(program, name, launching)
         asked = (home in launching and program.reaches_gpu(home) for home in _asked(program, name))
         if (matters and not is_far) or any(asked):
@@ -41,6 +43,16 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
     if left_out:
         program.note(f"{left_out} test files {FAR_TESTS}")
     return result
+
+
+def _reach(program: FileProgram, name: str) -> Set[str]:
+    """The modules that running one may import, and those that make the application which its handlers are of."""
+    return program.reach(name).union(*(program.reach(above) for above in _served_by(program, name)))
+
+
+def _served_by(program: FileProgram, name: str) -> tuple[str, ...]:
+    above = made_above(program, name)
+    return () if above is None else (above,)
 
 
 def _leads_to(reach: Set[str], launching: Set[str], threads: Set[str], selects: Set[str]) -> bool:

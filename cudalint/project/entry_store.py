@@ -30,6 +30,7 @@ def identity(files: FileProgram, *decisive: str) -> str:
     commands = (part for command in sorted(files.commands) for part in command)
     starting = ("classes", *sorted(derived(files)), "imported", *sorted(files.importers))
     starting = (*starting, "given GPUs", *sorted(files.given_gpus), "called", *sorted(files.layout.distributions))
+    starting = (*starting, "large", *sorted(files.layout.large))
     starting = (*starting, "admitted", *sorted(map(repr, files.layout.admitted)))
     preloaded = (part for application in sorted(files.preloaded) for part in application)
     starting = (*starting, "preloaded", *preloaded, "told", *sorted(map(repr, files.told)))

@@ -16,7 +16,14 @@ from typing import Any
 
 from cudalint import fingerprint
 from cudalint.project import settings_named
-from cudalint.project.imports import Imported, imported, may_import_all_beside, named_for_stars
+from cudalint.project.imports import (
+    Imported,
+    imported,
+    imports_what_it_is_told,
+    may_import_all_beside,
+    named_for_stars,
+    quoted,
+)
 from cudalint.project.markers import (
     Lexicon,
     Text,
@@ -47,6 +54,9 @@ _SHAPE = "shape"
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
 _STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup))\b")
+_BINDING = rb"(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*"
+# Whatever makes it, by the names that servers look for.
+_USUAL_APPLICATION = re.compile(rb"^(app|application)%s\w+\(" % _BINDING, re.MULTILINE)
 # A base may be asked for: ``class Job(get_context("fork").Process)``.
 _CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^()]*(?:\([^()]*\)[^()]*)*)\)", re.MULTILINE)
 _TASK = re.compile(rb"^[ \t]*@\w+\.task\b", re.MULTILINE)
@@ -183,6 +193,17 @@ class FileFacts:
         return bool(self._asked("routes", lambda: may_route(self._text)))
 
     @property
+    def application(self) -> str:
+        """What the file calls the web application that it makes when it is imported; empty where it makes none."""
+        return str(self._asked("application", self._application))
+
+    def _application(self) -> str:
+        made = b"|".join(sorted(self.lexicon.vocabulary.applications))
+        sought = re.compile(rb"^(\w+)%s(?:%s)\(" % (_BINDING, made), re.MULTILINE)
+        found = (self.may_answer and sought.search(self.data)) or _USUAL_APPLICATION.search(self.data)
+        return found[1].decode() if found else ""
+
+    @property
     def states_a_device(self) -> bool:
         """Whether a line may be a device object as a statement."""
         return bool(self._asked("states", lambda: device_statement(self._text)))
@@ -239,6 +260,17 @@ class FileFacts:
         return bool(self._asked("beside", lambda: may_import_all_beside(self.data)))
 
     @property
+    def imports_what_it_is_told(self) -> bool:
+        """Whether the file imports modules whose names it is handed, or finds."""
+        return bool(self._asked("told", lambda: imports_what_it_is_told(self.data)))
+
+    @property
+    def quoted(self) -> tuple[str, ...]:
+        """The texts of the file that are words by themselves."""
+        found = self._asked("quoted", lambda: [word.decode("utf-8", "replace") for word in quoted(self.data)])
+        return tuple(found)
+
+    @property
     def named_for_stars(self) -> frozenset[bytes]:
         """What ``__all__`` of the file names, as far as its text shows."""
         return frozenset(self._asked("stars", lambda: sorted(named_for_stars(self.data))))
@@ -291,6 +323,7 @@ _FACTS: Mapping[str, str] = {
     "programs": "programs_with_gpus",
     "classes": "classes",
     "routes": "may_route",
+    "application": "application",
     "states": "states_a_device",
     "places": "places_on_gpu",
     "gpu": "mentions_gpu",
@@ -302,6 +335,8 @@ _FACTS: Mapping[str, str] = {
     "settings": "settings_places",
     "beside": "may_import_all_beside",
     "stars": "named_for_stars",
+    "told": "imports_what_it_is_told",
+    "quoted": "quoted",
     "calls": "calls_at_top",
 }
 

@@ -22,6 +22,8 @@ _DYNAMIC = (b"import_module", b"__import__")
 _CALLS = tuple(re.compile(rb"%s\(\s*[\"'](?P<name>[.\w]+)[\"']" % word) for word in _DYNAMIC)
 # Where that is asked for something else than a text, any word may be the name: of a parameter's default, in a dict.
 _ASKED_BY_NAME = re.compile(rb"(?:import_module|__import__)\(\s*(?:[A-Za-z_]\w*[^\"'\w]|f[\"'])")
+# The same, also of a text that goes on with what is not one.
+_TOLD = re.compile(rb"(?:import_module|__import__)\(\s*(?:[A-Za-z_]\w*[^\"'\w]|f[\"']|[\"'][.\w]*[\"']\s*[+%])")
 # A dotted text may name a module, or what one defines, where a program imports by such texts or is told what to run.
 _TEXT = re.compile(rb"([\"'])([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)\1")
 # One that ends in something unknown names one of the modules in a package.
@@ -102,6 +104,16 @@ def may_import_all_beside(data: bytes) -> bool:
     if imports and _LISTING.search(data) is not None:
         return True
     return _HANDED.search(data) is not None
+
+
+def imports_what_it_is_told(data: bytes) -> bool:
+    """Whether a file imports modules whose names it is handed, or finds: ``import_module(f"{package}.{name}")``."""
+    return any(b"%s(" % word in data for word in _DYNAMIC) and _TOLD.search(data) is not None
+
+
+def quoted(data: bytes) -> list[bytes]:
+    """The texts of a file that are words by themselves."""
+    return sorted(set(_QUOTED.findall(data)))
 
 
 def named_for_stars(data: bytes) -> set[bytes]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cudalint.models.releases import Admitted
+from cudalint.project.pytest_files import lies_with_tests
 from cudalint.project.scripts import UNSAID
 
 _INIT = "__init__"
@@ -38,13 +39,15 @@ class Layout:
     distributions: frozenset[str] = frozenset()
     # The releases of packages that it is used with, as far as its files name them.
     admitted: frozenset[Admitted] = frozenset()
+    # The packages of the project that are libraries which models know, and more code than tests are followed through.
+    large: frozenset[str] = frozenset()
     # What such a folder is one part of, as far as it was asked for.
     _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Its parts in other roots, of one that was found from its importer.
     _others: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Packages above a folder without ``__init__.py``, by the modules that are imported through both.
     outer: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _found: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    _found: dict[tuple[str, str, bool], str | None] = field(default_factory=dict)
     _relatives: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _own: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -71,19 +74,24 @@ class Layout:
         path = self.paths.get(importer)
         if path is None:
             return None
-        key = (os.path.dirname(path), name)
+        folder = os.path.dirname(path)
+        for_tests = is_library and lies_with_tests(path[len(self.top) :])
+        key = (folder, name, for_tests)
         if key not in self._found:
-            self._found[key] = self._absolute(os.path.dirname(path), name.split("."), holds_script, is_library)
+            self._found[key] = self._absolute(folder, name.split("."), holds_script, is_library, for_tests)
         return self._found[key]
 
     def _absolute(
-        self, folder: str, parts: list[str], holds_script: Callable[[str], bool], is_library: bool
+        self, folder: str, parts: list[str], holds_script: Callable[[str], bool], is_library: bool, for_tests: bool
     ) -> str | None:
         own = self._root(folder)
         comes_with_python = parts[0] in sys.stdlib_module_names
         if is_library or comes_with_python:
             found = self._before_library(own, parts, not comes_with_python) or self._of_own_package(folder, parts)
-            return self._called_so(own, parts) if found is None and not comes_with_python else found
+            # Of a large library, tests see what models say: they come to nothing where they are led through its source.
+            if found is not None or comes_with_python or (for_tests and parts[0] in self.large):
+                return found
+            return self._called_so(own, parts)
         for root in self._roots_above(own):
             if (found := self._at(root, parts)) is not None:
                 self._remember_others(found, parts)

@@ -281,7 +281,10 @@ def places_on_gpu(data: bytes) -> bool:
 
 
 _TOP_CALL = re.compile(rb"^(?![ \t]*(?:(?:class|from|import)\b|[#)\]}])|[ \t]+@)[^#\n]*", re.MULTILINE)
-_CALLED = re.compile(rb"(?<![\w.])([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)")
+# What is defined, in a class or a function, is not called there.
+_CALLED = re.compile(
+    rb"(?<![\w.])(?<!def )([A-Za-z_]\w*)(?=\(|\s*$)|\.([A-Za-z_]\w*)(?=\(|\s*$)|\b([A-Z]\w*)(?=\.\w+\()"
+)
 _DEFINED = re.compile(rb"^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
 _BOUND_AT_TOP = re.compile(rb"^(\w+)[ \t]*(?::[^=\n]+)?=[^=][^\n]*", re.MULTILINE)
 _DERIVING = re.compile(rb"^class[ \t]+\w+[ \t]*\(([^)]*)\)", re.MULTILINE)
@@ -292,6 +295,8 @@ _KEEPS = re.compile(rb"\]\s*=[^=]|\.(?:append|add|update|setdefault|insert)\(")
 _SPAN = 4_000
 # How many functions of a registry hand on what is registered before one of them keeps it.
 _MOST_HANDED_ON = 3
+# A call at the top level may use a GPU, or start something, itself or by what it calls next.
+_MOST_CALLED = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,13 +403,19 @@ def does_something(defined: Definitions, calls: TopCalls, on_gpu: frozenset[byte
     that derive from it.
     """
     for name in defined.places.keys() & (calls.called | calls.decorating):
-        for found in defined.named(name):
-            if found.uses or not on_gpu.isdisjoint(found.called):
-                return True
+        if _leads_to_use(defined, name, on_gpu):
+            return True
         if registers and name in calls.decorating and _keeps(defined, name):
             return True
     heard_of = defined.places.keys() & calls.deriving if registers else ()
     return any(found.hears for name in heard_of for found in defined.named(name))
+
+
+def _leads_to_use(defined: Definitions, name: bytes, on_gpu: frozenset[bytes]) -> bool:
+    """Whether calling something of a file may use a GPU or start something, itself or by what it calls of the file."""
+    return any(
+        found.uses or not on_gpu.isdisjoint(found.called) for found in _called_within(defined, name, _MOST_CALLED)
+    )
 
 
 def keeps_what_it_decorates(defined: Definitions, calls: TopCalls) -> bool:
@@ -414,15 +425,18 @@ def keeps_what_it_decorates(defined: Definitions, calls: TopCalls) -> bool:
 
 def _keeps(defined: Definitions, name: bytes) -> bool:
     """Whether a function keeps something, or calls one of its file that does: ``register`` that calls ``_register``."""
+    return any(found.keeps for found in _called_within(defined, name, _MOST_HANDED_ON))
+
+
+def _called_within(defined: Definitions, name: bytes, most: int) -> Iterator[Definition]:
+    """What has a name in a file, and what that calls of the file: so many calls, one within the other."""
     names = seen = frozenset({name})
-    for _ in range(_MOST_HANDED_ON):
+    for _ in range(most):
         found = [definition for each in names for definition in defined.named(each)]
-        if any(definition.keeps for definition in found):
-            return True
+        yield from found
         called = frozenset[bytes]().union(*(definition.called for definition in found))
         names = (called & defined.places.keys()) - seen
-        seen = seen | names
-    return False
+        seen |= names
 
 
 def _body(data: bytes, start: int, indent: int) -> bytes:

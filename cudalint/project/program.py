@@ -37,6 +37,8 @@ MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
 # What sets variables of the environment, which tell processes their devices and where they meet.
 _ENVIRONMENT = frozenset({"environ", "putenv", "unsetenv", "load_dotenv"})
+# So many bytes of a package are more than the few hundred steps of a test lead through.
+LARGE_LIBRARY = 1_000_000
 MOST_EFFECTFUL_IMPORTS = 8
 MOST_IMPORTED = 24
 MOST_REACHED = 400
@@ -228,19 +230,9 @@ class FileProgram:
     def applications(self, beside: str) -> tuple[tuple[str, str], ...]:
         """The modules beside a file, and below, that make a web application when they are imported, and its name."""
         folder = self.sources[beside].path.rpartition("/")[0]
-        made = b"|".join(sorted(self.known.lexicon.vocabulary.applications))
-        bound = rb"(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*"
-        sought = re.compile(rb"^(\w+)%s(?:%s)\(" % (bound, made), re.MULTILINE)
-        # Whatever makes it, by the names that servers look for.
-        usual = re.compile(rb"^(app|application)%s\w+\(" % bound, re.MULTILINE)
         below = sorted(name for name in self.sources if self._lies_below(name, folder))
-        self.reads.searched.update(below)
-        found = (
-            (name, (self.facts(name).may_answer and sought.search(data)) or usual.search(data))
-            for name in below
-            for data in (self.sources[name].data,)
-        )
-        return tuple((name, match[1].decode()) for name, match in found if match)
+        self.reads.asked.update(below)
+        return tuple((name, found) for name in below if (found := self.facts(name).application))
 
     def _lies_below(self, name: str, folder: str) -> bool:
         return self.sources[name].path.startswith(f"{folder}/")
@@ -557,7 +549,7 @@ class FileProgram:
         return self._acting[name]
 
     def _acting_from(self, name: str) -> list[str]:
-        reached = self._reached(name, at_once=True)
+        reached = self._reached([name], at_once=True)
         effectful = [n for n in reached if self._has_import_effects(n)]
         if not effectful:
             return []
@@ -641,12 +633,28 @@ class FileProgram:
     def reach(self, name: str) -> frozenset[str]:
         """The modules that running a file may import, by its bytes."""
         if name not in self._reach:
-            self._reach[name] = frozenset(self._reached(name, at_once=False))
+            reached = self._reached([name], at_once=False)
+            if any(self.facts(one).imports_what_it_is_told for one in reached):
+                reached = self._reached([*self._handed(name), *reached], at_once=False)
+            self._reach[name] = frozenset(reached)
         return self._reach[name]
 
-    def _reached(self, name: str, *, at_once: bool) -> list[str]:
+    def _handed(self, name: str) -> Iterator[str]:
+        """The modules of the packages that a file names: what it hands these to may import all that they have."""
+        facts = self.facts(name)
+        whole = [found for found in facts.imports if not found.is_text]
+        homes = [self.resolve(name, found.module, found.level) for found in whole if not found.names]
+        homes.extend(self.resolve(name, word, 0) for word in facts.quoted if word.isidentifier())
+        for found in whole:
+            home = self.resolve(name, found.module, found.level) if found.names else None
+            homes.extend(self.child(home, part) for part in found.names if home is not None)
+        for home in dict.fromkeys(homes):
+            if home is not None and home in self.sources and self.package(home) == home:
+                yield from self.submodules(home)[:MOST_BESIDE]
+
+    def _reached(self, names: Sequence[str], *, at_once: bool) -> list[str]:
         seen: dict[str, None] = {}
-        stack = [name]
+        stack = [*names]
         while stack and len(seen) < MOST_REACHED:
             current = stack.pop()
             if current in seen or current not in self.sources:
@@ -846,6 +854,7 @@ def program(
     if root is not None:
         placed.distributions = distributions(root)
         placed.admitted = requirements.admitted(root)
+        placed.large = frozenset(name for name in placed.tops if _is_large_library(result, name))
         result.commands = frozenset(_placed(result, console_scripts(root)))
         servers = deployments.servers(root)
         result.preloaded = frozenset(
@@ -872,6 +881,14 @@ def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tu
 
 # Modules that run a program once they have prepared its process by their own ``install()``.
 RUNS_PROGRAMS = "runs-programs"
+
+
+def _is_large_library(files: FileProgram, package: str) -> bool:
+    """Whether the project is a library that models know, and has more code in a package than tests are led through."""
+    if not files.library.knows(package) or not files.is_library(package):
+        return False
+    inside = (name for name in files.sources if name.partition(".")[0] == package)
+    return sum(files.facts(name).weight for name in inside) > LARGE_LIBRARY
 
 
 def _told(files: FileProgram, root: str) -> Iterable[tuple[str, CommandLine]]:

@@ -9,6 +9,8 @@ from cudalint import disk
 
 # Among servers, what imports a module of tests before it forks a process for each.
 FORKS = "pytest-forked"
+# Folders of tests, and of what these use.
+_FOLDERS = frozenset({"test", "tests"})
 # Where pytest finds its settings: the first of these that has any.
 _SETTINGS = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _MOST_BYTES = 200_000
@@ -21,6 +23,11 @@ def is_test_module(path: str) -> bool:
     """Whether pytest would collect a file."""
     base = path.replace("\\", "/").rsplit("/", 1)[-1]
     return base.startswith("test_") or base.endswith("_test.py") or base == "conftest.py"
+
+
+def lies_with_tests(path: str) -> bool:
+    """Whether a file, by its path within its project, is one that pytest collects or lies in a folder of tests."""
+    return is_test_module(path) or not _FOLDERS.isdisjoint(path.replace("\\", "/").split("/")[:-1])
 
 
 def forks(root: str) -> bool:

@@ -27,6 +27,7 @@ from cudalint.machine.shapes import Watcher
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Lib, Ref, Value, const, unknown
+from cudalint.project.applications import factory_of, made_above
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.command_lines import UNKNOWN
 from cudalint.project.derived import launchers
@@ -569,17 +570,9 @@ class Runner:
         if made is not None:
             self._call_made(machine, module, entry.function, made, is_used)
             return machine
-        # Where an application takes the handlers of another file, importing it comes first.
-        first = self._application_over(module)
         frame = _top_of(module.name)
-        # A server imports the module of an application, and does nothing else before.
-        imported = State(Process(unseen=not self.files.facts(first.name).may_answer), {})
-        for state in self._ways(machine, first, assumed=True, state=imported):
-            begun = state
-            for loaded, _ in (
-                machine.load(module.name, state, frame, Site(module.name, 0)) if first is not module else ()
-            ):
-                begun = loaded
+        # Where an application takes the handlers of another file, importing it comes first.
+        for begun in self._served_by(machine, module, entry):
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
                 options = _options(module, entry.function) if takes_options else {}
                 self._call(machine, module, entry.function, ready, {**options, **given}, takes_options, is_used)
@@ -633,16 +626,35 @@ class Runner:
     def _maker(self, name: str, few: bool) -> Machine:
         return self._machine(name, assumed=True, purpose=Purpose.MAKING, follows_few=few)
 
-    def _application_over(self, module: ir.Module) -> ir.Module:
-        """The one module that imports a file of handlers and makes an application of them; else the file itself."""
-        if not self.files.facts(module.name).may_route:
-            return module
-        importers = sorted(self.files.importers.get(module.name, ()))
-        self.files.reads.searched.update(importers)
-        importers = [name for name in importers if not is_test_module(self.files.sources[name].path)]
-        above = [name for name in importers if self.files.facts(name).may_answer]
-        found = self.files.module(above[0]) if len(above) == 1 else None
+    def _application_over(self, module: ir.Module, entry: Caller) -> ir.Module:
+        """The one module that makes an application of a file of handlers, or the file itself."""
+        above = made_above(self.files, module.name, entry.function.name)
+        found = None if above is None else self.files.module(above)
         return module if found is None else found
+
+    def _served_by(self, machine: Machine, module: ir.Module, entry: Caller) -> Iterator[State]:
+        """The states in which a server has made the application that a function of a module may answer requests of."""
+        first = self._application_over(module, entry)
+        factory = None if self.files.facts(first.name).application else factory_of(self.files, module, entry.function)
+        if factory is not None:
+            first = self.files.module(factory.module) or module
+        # A server imports the module of an application, and does nothing else before.
+        imported = State(Process(unseen=not self.files.facts(first.name).may_answer), {})
+        for state in self._ways(machine, first, assumed=True, state=imported):
+            made = (
+                [state]
+                if factory is None
+                else self._called(machine, first, factory.function, state, {}, _top_of(first.name))
+            )
+            for begun in made:
+                yield from self._imported_by(machine, first, module, begun)
+
+    def _imported_by(self, machine: Machine, first: ir.Module, module: ir.Module, state: State) -> list[State]:
+        """The states in which a module is imported that another one has imported, or that is this one."""
+        if first is module:
+            return [state]
+        loaded = machine.load(module.name, state, _top_of(module.name), Site(module.name, 0))
+        return [loaded[-1][0]] if loaded else [state]
 
     # -- the machine -----------------------------------------------------------------------------
 

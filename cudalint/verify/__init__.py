@@ -143,7 +143,7 @@ def verify_program(
         return _nothing(err, "interrupted: what had been seen is shown")
     if trial.seen.end == "lost":
         return _nothing(err, f"nothing is known of the program: {_LOST}")
-    if trial.seen.end == "time" and trial.showed_nothing:
+    if trial.seen.end in ("time", "busy") and trial.showed_nothing:
         return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
     if trial.seen.end == "stopped" and trial.showed_nothing:
         why = f"a signal has stopped the program, and nobody let it go on for {programs.LONGEST_STOP:.0f} s"

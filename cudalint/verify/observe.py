@@ -22,8 +22,9 @@ _FRAME = re.compile(r"\s*@\s+0x")
 # A line of a traceback and the source that it shows, which may spell the message of an exception that was not raised.
 _SOURCE = re.compile(r"^(?P<margin>.*?)File \"[^\"\n]+\", line \d+.*\n(?P=margin)  .*\n?", re.MULTILINE)
 _LONGEST_MESSAGE = 240
-# How a program hangs that is not ended by its limit.
+# How a program hangs, or may do so.
 _HANGS = {
+    "busy": "still running (time limit)",
     "rest": "hang (all its processes waited)",
     "stopped": "hang (a signal has stopped it, and all its processes waited)",
 }

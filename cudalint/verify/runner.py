@@ -81,9 +81,9 @@ class Limits:
 class Run:
     """What came of a program.
 
-    ``end`` is ended, time, rest, stopped, memory, cancelled or lost (the supervisor itself was killed, or told to end).
-    ``deaths`` are the processes that ended non-zero by themselves, the main one left out. ``spoiled`` says why it
-    shows nothing.
+    ``end`` is ended, time, busy (the same, where somebody still computed), rest, stopped, memory, cancelled or lost
+    (the supervisor itself was killed, or told to end). ``deaths`` are the processes that ended non-zero by themselves,
+    the main one left out. ``spoiled`` says why it shows nothing.
     ``journal`` are the notes of the probe; ``seen`` are the processes of a census, by command line; ``rested``
     says of each for how many seconds it had used no processor when it was last seen; ``footprints`` say who used
     which GPU.

@@ -24,6 +24,7 @@ PARENT_DIED = signal.SIGHUP  # nobody else sends it: there is no terminal
 CHUNK = 1 << 20
 F_SETPIPE_SZ = 1031
 FALLOC_FL_KEEP_SIZE = 1
+WAITS = 0.2  # seconds: who has used none of a processor for so long waits
 STOPPED = b"T"  # by a signal, and not by a debugger
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -164,7 +165,11 @@ class Program:
         rest: "float | None" = None,
         stopped: "float | None" = None,
     ) -> str:
-        """Let it run to its end or a limit, and say which: ended, time, rest, stopped, memory or cancelled."""
+        """Let it run to its end or a limit, and say which: ended, time, busy, rest, stopped, memory or cancelled.
+
+        Busy is who is seen to compute when its time is over.
+        """
+        rested = float("inf")
         self.until = self.began + (seconds or float("inf"))
         look, count = self.began + 1.0, self.began
         while True:
@@ -183,7 +188,7 @@ class Program:
             if self.told:
                 return "cancelled"
             if now > self.until:
-                return "time"
+                return "time" if rested >= WAITS else "busy"
             if memory is not None and now > look:
                 look = now + 1.0
                 if sum(map(resident, descendants())) > memory:

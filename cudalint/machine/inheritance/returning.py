@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from cudalint.machine.frame import Raised
+from cudalint.ir import nodes as ir
+from cudalint.machine import exceptions
+from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.producers import Producers
 from cudalint.machine.interpreter import Setting
@@ -17,6 +19,8 @@ from cudalint.machine.values import Value
 _SEND_EXCEPTIONS = frozenset({"pool", "executor", "joblib"})
 _TRACED = "an exception, to which the traceback of the worker is added"
 _PASSES = "an iterator, a coroutine, or a view of a dict"
+# A worker of a pool sends on what is an Exception, and ends by anything else: nobody gives that task back.
+_ENDS = "an exception that ends the worker of a pool, for whose task the program then waits for ever"
 
 
 class Returning(Producers):
@@ -37,6 +41,18 @@ class Returning(Producers):
             launch = child.process.launch
             if reason is not None and launch is not None:
                 self._asked.setdefault(Doubt(Why.RETURNED, reason, launch.anchor))
+        for child, one in raised:
+            self._may_end_worker(one.names, child)
+
+    def _raises(self, node: ir.Raise, kind: Value, state: State, frame: Frame, value: Value = ()) -> None:
+        super()._raises(node, kind, state, frame, value)
+        if node.exc is not None and not frame.tries:
+            self._may_end_worker(self._raised_names(node.exc, kind, state, frame), state)
+
+    def _may_end_worker(self, names: tuple[str, ...], child: State) -> None:
+        launch = child.process.launch
+        if launch is not None and exceptions.ends_process(names) and self._family(child) == "pool":
+            self._asked.setdefault(Doubt(Why.RETURNED, _ENDS, launch.anchor))
 
     def _shows_error(self, name: str, site: Site, state: State) -> None:
         super()._shows_error(name, site, state)
@@ -44,6 +60,10 @@ class Returning(Producers):
             self._asked.setdefault(Doubt(Why.RETURNED, _TRACED, site))
 
     def _arrive_raised(self, child: State) -> bool:
+        return self._family(child) in _SEND_EXCEPTIONS
+
+    def _family(self, child: State) -> str | None:
+        """Of what kind the launcher of a worker is."""
         launch = child.process.launch
         found = None if launch is None else self.record.launches.get((launch.anchor, launch.method))
-        return found is not None and found.family in _SEND_EXCEPTIONS
+        return None if found is None else found.family

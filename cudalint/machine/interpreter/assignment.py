@@ -82,6 +82,8 @@ class Assignment(Core):
                     continue
                 made = self.operate_in_place(node.op, left, right, after, frame, site)
                 if made is None:
+                    made = self._with_library(node.op, left, right, after, frame, site)
+                if made is None:
                     made = [(after, self._augmented(node, left, right, after))]
                 result.extend(r for s, v in made for r in self.assign(node.target, v, s, frame, node.ordinal))
         return result

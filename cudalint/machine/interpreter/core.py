@@ -853,6 +853,12 @@ class Core(Hooks, ABC):
         """The call of a function that a model describes; None of any other."""
 
     @abstractmethod
+    def _with_library(
+        self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """What an operator makes of what a library holds, where a model says so."""
+
+    @abstractmethod
     def _unmodelled(self, call: Call) -> Results:
         """Call a library function, or a method of a library value, that no model names."""
 

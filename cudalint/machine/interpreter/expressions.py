@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import counting, enums, formats, mappings, operators, sets, versions
+from cudalint.machine import counting, enums, formats, mappings, operators, questions, sets, versions
 from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -54,6 +54,8 @@ _NO_FORMAT = const("")
 _OF_TORCH = Lib("torch.__version__")
 # What ``int | str`` is.
 _UNION = "union"
+# Operators of what libraries hold, by the methods of the left and of the right one.
+_METHODS = {"|": ("__or__", "__ror__"), "+": ("__add__", "__radd__")}
 # A variable that was deleted is asked for.
 _UNBOUND = Raised(None, ("UnboundLocalError", "NameError"))
 # By these it has attributes that nobody set.
@@ -312,9 +314,11 @@ class Expressions(Core):
 
     def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
         """What a comparison with None gives of something that the code does not show, and that is certainly there."""
-        if right != NONE or op not in ("is", "is not", "==", "!="):
+        if NONE not in (left, right) or op not in ("is", "is not", "==", "!="):
             return None
-        if not left or not all(isinstance(a, Unknown) and is_present(a.sym, self.library) for a in left):
+        other = left if right == NONE else right
+        is_there = all(isinstance(atom, Unknown) and is_present(atom.sym, self.library) for atom in other)
+        if not other or not (is_there or questions.has_default(other)):
             return None
         return op in ("is not", "!=")
 
@@ -399,14 +403,15 @@ class Expressions(Core):
     def _with_library(
         self, op: str, left: Value, right: Value, state: State, frame: Frame, site: Site
     ) -> Results | None:
-        """``os.environ | {...}``: where a model says what an operator makes of what a library holds."""
-        if op != "|":
+        """``os.environ | {...}``, ``train + extra``: what an operator makes of what a library holds, by its model."""
+        if op not in _METHODS:
             return None
-        for value, other, method in ((left, right, "__or__"), (right, left, "__ror__")):
-            if not isinstance(atom := only(value), Lib):
-                continue
-            call = self._library_call(f"{atom.path}.{method}", state, frame, site, [other])
+        for value, other, method in zip((left, right), (right, left), _METHODS[op], strict=True):
+            atom = only(value)
+            path = self._method_path(atom, method, state) if isinstance(atom, Lib | Ref) else None
+            call = None if path is None else self._library_call(path, state, frame, site, [other])
             if call is not None:
+                call.receiver = atom if isinstance(atom, Ref) else call.receiver
                 return self.library_call(call)
         return None
 

@@ -244,7 +244,7 @@ class Unwinding(Core):
         if handler.type is None or raised.hidden:
             return True
         names = {"BaseException", *raised.names}
-        names |= set() if _is_no_exception(raised.names) else {"Exception"}
+        names |= set() if exceptions.ends_process(raised.names) else {"Exception"}
         kinds = handler.type.items if isinstance(handler.type, ir.Display) else (handler.type,)
         if any(spelled(kind) in names for kind in kinds):
             return True
@@ -584,13 +584,6 @@ class Unwinding(Core):
             return True
         value = self.lookup(node.id, state, frame.scope) if isinstance(node, ir.Name) else None
         return value is not None and not any(True for _ in self._with_bases(value, state))
-
-
-def _is_no_exception(names: tuple[str, ...]) -> bool:
-    """Whether something that is raised ends a program on purpose: ``except Exception`` lets it through."""
-    known = [getattr(builtins, name, None) for name in names]
-    kinds = [kind for kind in known if isinstance(kind, type) and issubclass(kind, BaseException)]
-    return bool(kinds) and not any(issubclass(kind, Exception) for kind in kinds)
 
 
 def _ends_with_result(node: ir.Expr | None) -> bool:

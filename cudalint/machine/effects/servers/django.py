@@ -201,18 +201,29 @@ def view(machine: Machine, call: Call) -> Results:
 def manage(machine: Machine, call: Call) -> Results:
     """``execute_from_command_line(sys.argv)``: applications are made ready, then one of the commands runs.
 
-    That is one of the project's own, or ``qcluster`` of django-q, which forks workers for the tasks of applications.
+    That is one of the project's own, ``runserver``, which answers requests here, or ``qcluster`` of django-q, which
+    forks workers for the tasks of applications.
     """
     names = [one for one in machine.program.modules_below("management.commands") if not one.endswith("__init__")]
     done: list[State] = []
     for state in ready(machine, call.state, call.frame, call.site):
         for name in names[:_MOST_COMMANDS]:
             done.extend(_command(machine, call, state.clone(), name))
+        _runserver(machine, call, state.clone())
         installed = _setting(machine, state, call.frame, call.site, "INSTALLED_APPS")
         if "django_q" in [n for value in machine.elements(installed, state) for n in strings(value)]:
             _qcluster(machine, call, state.clone())
         done.append(state)
     return [(state, NONE) for state in merge(done)]
+
+
+def _runserver(machine: Machine, call: Call, state: State) -> None:
+    """Each view answers a request in a process that was made ready and imported all routes."""
+    urls = _setting(machine, state, call.frame, call.site, "ROOT_URLCONF")
+    states, given = [state], [unknown("request", call.site)]
+    for view in list(_views(machine, urls, states, call)):
+        for imported in states:
+            machine.call_value(view, given, {}, imported.clone(), call.frame, call.site)
 
 
 def _command(machine: Machine, call: Call, state: State, home: str) -> list[State]:

@@ -12,7 +12,7 @@ from cudalint.machine.effects.servers.components import methods_called
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import NAMESPACE, Closure, Generator, LibraryObject, Scope
+from cudalint.machine.heap import NAMESPACE, Closure, Dict, Generator, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
@@ -40,6 +40,10 @@ _SHARED = ("state", "ctx")
 _CONFIG = "config"
 # The argument of its ``run()`` by which an application is told to have no thread for each request.
 _THREADS = "<threads>"
+# What its lifespan yields, which each request has as its state (Starlette); what its handlers' parameters depend on.
+_YIELDED, _DEPENDENCIES = "<yielded>", "<dependencies>"
+# What answers a request is given of what the application keeps, by the type of its parameter (Litestar).
+_STATE_TYPES = frozenset({"State"})
 # What is kept of an application to be run when it starts, in this order.
 _BEGINNINGS = ("startup", "lifespan")
 
@@ -59,6 +63,8 @@ def web_application(machine: Machine, call: Call) -> Results:
         fields[name] = (state.new((name, call.site), LibraryObject(NAMESPACE, {}, call.site)),)
     if call.text("key"):
         fields[_THREADS] = const(call.text("key"))
+    if "dependencies" in call.kwargs:
+        fields[_DEPENDENCIES] = call.kwargs["dependencies"]
     fields[_CONFIG] = (state.new((_CONFIG, call.site), LibraryObject("cudalint.web.Config", {}, call.site)),)
     made = LibraryObject(call.text("type") or APPLICATION, fields, call.site)
     return [(state, (state.new(("application", call.site), made),))]
@@ -305,23 +311,34 @@ def _after_hooks(machine: Machine, state: State, frame: Frame, kind: str, app: V
     return states
 
 
-def _taken(hook: Value, state: State, app: Value) -> list[Value]:
-    """What a hook is called with: the application, if it takes anything."""
-    closure = state.get(atom) if isinstance(atom := only(hook), Ref) else None
-    return [app] if isinstance(closure, Closure) and closure.function.params else []
+def _taken(hook: Value, state: State, app: Value, *, unless_seen: bool = False) -> list[Value]:
+    """What a hook is called with: the application, if it takes anything, or ``unless_seen`` what it takes."""
+    closure = _closure(hook, state)
+    takes = bool(closure.function.params) if isinstance(closure, Closure) else unless_seen
+    return [app] if takes else []
 
 
 def _begun(machine: Machine, state: State, frame: Frame, site: Site, hook: Value, kind: str, app: Value) -> list[State]:
-    given = [app] if kind == "lifespan" else _taken(hook, state, app)
-    begun = machine.call_value(hook, given, {}, state, frame, site)
+    begun = machine.call_value(hook, _taken(hook, state, app, unless_seen=kind == "lifespan"), {}, state, frame, site)
     if kind != "lifespan":
         return [after for after, _ in begun]
-    return [ready for after, manager in begun for ready in _alive(machine, after, frame, site, manager)]
+    return [ready for after, manager in begun for ready in _alive(machine, after, frame, site, manager, app)]
 
 
-def _alive(machine: Machine, state: State, frame: Frame, site: Site, manager: Value) -> list[State]:
+def _alive(machine: Machine, state: State, frame: Frame, site: Site, manager: Value, app: Value) -> list[State]:
     """The states in which a lifespan waits for the end: at its ``yield``, or after it was entered."""
-    return [ready for ready, _ in _entered(machine, state, frame, site, manager)]
+    return [_yielding(ready, app, value, site) for ready, value in _entered(machine, state, frame, site, manager)]
+
+
+def _yielding(state: State, app: Value, value: Value, site: Site) -> State:
+    """A lifespan that yields a dict gives each request these as attributes of its state."""
+    atom, held = only(app), _closure(app, state)
+    items = _closure(value, state)
+    if isinstance(atom, Ref) and isinstance(held, LibraryObject) and isinstance(items, Dict):
+        named = {name: given for name, given in items.items.items() if isinstance(name, str)}
+        shown: Value = (state.new((_YIELDED, site), LibraryObject(NAMESPACE, named, site)),)
+        state.store(atom, replace(held, fields={**held.fields, _YIELDED: shown}))
+    return state
 
 
 def _entered(machine: Machine, state: State, frame: Frame, site: Site, manager: Value) -> Results:
@@ -352,11 +369,14 @@ def _given(
     if not isinstance(closure, Closure) or depth > _DEEPEST:
         return [(state, {})]
     site = Site(closure.module, closure.function.ordinal)
-    named = _requests(closure, state, app)
-    request = LibraryObject("cudalint.web.Request", {"app": app}, site)
-    first: Arguments = {name: (state.new(("request", site, name), request),) for name in sorted(named)}
-    ready = [(state, first)]
-    for name, function, place in list(_dependencies(closure, state)):
+    ready: list[tuple[State, Arguments]] = []
+    for begun in [state] if depth else _after_each(machine, state, frame, app):
+        first = _shared(closure, begun, app)
+        request = LibraryObject("cudalint.web.Request", _of_request(app, begun), site)
+        named = sorted(_requests(closure, begun, app))
+        first.update({name: (begun.new(("request", site, name), request),) for name in named})
+        ready.append((begun, first))
+    for name, function, place in list(_dependencies(closure, state, app)):
         following: list[tuple[State, Arguments]] = []
         for current, given in ready:
             # Called for each request, and not by who calls the handler.
@@ -367,11 +387,36 @@ def _given(
     return ready
 
 
+def _after_each(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
+    """The states after what an application runs before it answers any request."""
+    return _after_hooks(machine, state, frame, "each-request", app)
+
+
+def _of_request(app: Value, state: State) -> Arguments:
+    """What a request shows: its application, and as its state what the lifespan of that yielded."""
+    held = _closure(app, state)
+    yielded = held.fields.get(_YIELDED) if isinstance(held, LibraryObject) else None
+    return {"app": app} if yielded is None else {"app": app, "state": yielded}
+
+
+def _shared(closure: Closure, state: State, app: Value) -> Arguments:
+    """The parameters that take what the application keeps for its handlers."""
+    held, names = _closure(app, state), _names(closure, state)
+    kept = held.fields.get("state") if isinstance(held, LibraryObject) else None
+    if kept is None:
+        return {}
+    return {param.name: kept for param in closure.function.params if _type_name(param, names) in _STATE_TYPES}
+
+
+def _names(closure: Closure, state: State) -> Arguments:
+    """What the module of a function binds."""
+    module = state.get(Ref(("module", closure.module)))
+    return module.variables if isinstance(module, Scope) else {}
+
+
 def _requests(closure: Closure, state: State, app: Value) -> set[str]:
     """The parameters that take the request."""
-    params = closure.function.params
-    module = state.get(Ref(("module", closure.module)))
-    names = module.variables if isinstance(module, Scope) else {}
+    params, names = closure.function.params, _names(closure, state)
     named = {param.name for param in params if _is_request(param, names)}
     found = state.get(atom) if isinstance(atom := only(app), Ref) else None
     if params and isinstance(found, LibraryObject) and found.type == _BY_POSITION:
@@ -380,17 +425,23 @@ def _requests(closure: Closure, state: State, app: Value) -> set[str]:
 
 
 def _is_request(param: ir.Param, names: Arguments) -> bool:
+    return _type_name(param, names) in _REQUEST_TYPES or param.name in _REQUESTS
+
+
+def _type_name(param: ir.Param, names: Arguments) -> str | None:
     meant = only(names.get(param.type, ()))
-    type_name = meant.path.rpartition(".")[2] if isinstance(meant, Lib) else param.type
-    return type_name in _REQUEST_TYPES or param.name in _REQUESTS
+    return meant.path.rpartition(".")[2] if isinstance(meant, Lib) else param.type
 
 
-def _dependencies(closure: Closure, state: State) -> Iterator[tuple[str, Value, Site]]:
+def _dependencies(closure: Closure, state: State, app: Value) -> Iterator[tuple[str, Value, Site]]:
     """The parameters that depend on what functions give, these, and where the program says so."""
-    module = state.get(Ref(("module", closure.module)))
-    names = module.variables if isinstance(module, Scope) else {}
-    annotated = ((p.name, names.get(p.type, ())) for p in closure.function.params if p.default is None and p.type)
-    for name, given in (*closure.defaults, *annotated):
+    names, held = _names(closure, state), _closure(app, state)
+    by_name = _closure(held.fields.get(_DEPENDENCIES, ()), state) if isinstance(held, LibraryObject) else None
+    provided = by_name.items if isinstance(by_name, Dict) else {}
+    open_params = [param for param in closure.function.params if param.default is None]
+    annotated = ((p.name, names.get(p.type, ())) for p in open_params if p.type)
+    named = ((p.name, provided.get(p.name, ())) for p in open_params)
+    for name, given in (*closure.defaults, *annotated, *named):
         found = _dependency(given, state)
         if found is not None:
             yield name, found.fields["<function>"], found.site

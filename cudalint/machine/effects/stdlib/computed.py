@@ -30,7 +30,7 @@ import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sized
 from dataclasses import dataclass, replace
 
-from cudalint.machine import formats, operators
+from cudalint.machine import formats, operators, questions
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
@@ -267,6 +267,9 @@ def _argument(machine: Machine, call: Call, value: Value) -> object:
     """An argument of a function; of a method, a dict is a table that it looks into."""
     if call.path == "json.dumps":
         return _deeply(machine, value, call.state, 0)
+    if call.path == "ast.literal_eval":
+        # Settings, as those of a file: of a variable or an option its default.
+        value = questions.if_unset(questions.if_not_given(value))
     atom = only(value)
     found = call.state.get(atom) if isinstance(atom, Ref) and call.receiver is not None else None
     if not isinstance(found, Dict):

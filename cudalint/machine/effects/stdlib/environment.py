@@ -37,6 +37,8 @@ from cudalint.text import settings as texts
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
+# What whoever starts a program tells it.
+_OF_STARTER = frozenset({"WORLD_SIZE", VISIBLE})
 # What launchers other than torchrun tell a rank.
 OF_OTHER_LAUNCHERS = frozenset(_RANKS) - {"LOCAL_RANK", "RANK"}
 _OF_TORCHRUN = frozenset({"LOCAL_RANK", "RANK", "GROUP_RANK", "ROLE_RANK"})
@@ -142,16 +144,24 @@ def environ_set(machine: Machine, call: Call) -> Results:
     """``os.environ[name] = value``: for CUDA_VISIBLE_DEVICES it may be too late."""
     names = strings(call.args[0]) if call.args else []
     value = call.args[1] if len(call.args) > 1 else unknown("environ", call.site)
-    if call.path.endswith("setdefault") and names and call.state.process.environ(names[0]) is not None:
-        return [(call.state, call.state.process.environ(names[0]) or value)]
-    if call.path.endswith("setdefault") and names == [VISIBLE]:
-        # Whoever starts the program may have named other GPUs.
-        value = (*value[:3], Unknown(("environ", VISIBLE)))
+    if call.path.endswith("setdefault") and len(names) == 1:
+        known = call.state.process.environ(names[0])
+        if known is not None or _numbers_this(machine, call.state.process, names[0]):
+            return environ_get(machine, call) if known is None else [(call.state, known)]
+        if names[0] in _OF_STARTER:
+            # Whoever starts the program may have said something else.
+            value = (*value[:3], Unknown(("environ", names[0])))
     if len(names) == 1:
         # What only its name says to set a variable, as pytest's monkeypatch, may be for what is started meanwhile.
         is_judged = not call.path.startswith("?")
         set_variable(machine, call.state, call.frame, call.site, names[0], value, is_judged)
     return [(call.state, value)]
+
+
+def _numbers_this(machine: Machine, process: Process, name: str) -> bool:
+    """Whether a variable is what a launcher numbers this process by: a default is for who starts it without one."""
+    is_of_kernel = machine.program.is_notebook(machine.main)
+    return name in _RANKS and process.is_main and not is_of_kernel and not _lacks(machine, process, name)
 
 
 def environ_delete(machine: Machine, call: Call) -> Results:

@@ -11,7 +11,7 @@ from collections.abc import Sequence as Sequence_
 from dataclasses import replace
 from typing import Any
 
-from cudalint.machine import mappings, operators, paths
+from cudalint.machine import mappings, operators, paths, questions
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -181,8 +181,8 @@ def _is_open(atom: Unknown) -> bool:
 
 
 def _text_of(machine: Machine, value: Value) -> str | None:
-    """The text of an open file of settings, or one that the code shows."""
-    match only(value):
+    """The text of an open file of settings, or one that the code shows: or that is a default."""
+    match only(questions.if_unset(questions.if_not_given(value))):
         case Const(value=str(text)):
             return text
         case Const(value=bytes(data)):

@@ -75,9 +75,20 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return kind.path in names or (False if _is_plain(machine, kind) else None)
     if kind.path == "builtins.type":
         return is_a_class(machine, atom, state)
+    if isinstance(held, LibraryObject) and (found := _is_described(machine, held.type, kind)) is not None:
+        return found
     if not isinstance(held, Instance):
         return is_callable(machine, atom, state) if kinships.is_callable_kind(abstract) else None
     return _is_below(machine, held.cls, kind, state)
+
+
+def _is_described(machine: Machine, made: str, kind: Lib) -> bool | None:
+    """Whether what a library makes is of a class; None where models do not describe the two as classes."""
+    library = machine.library
+    own, asked = library.canonical(made), library.canonical(kind.path)
+    if own not in library.bases or asked not in library.bases:
+        return None
+    return library.is_a(own, asked) or (None if library.is_a(asked, own) else False)
 
 
 def _is_below(machine: Machine, cls: Ref, kind: Lib, state: State) -> bool | None:
@@ -114,6 +125,8 @@ def is_called(machine: Machine, atom: Atom, name: str, state: State) -> bool | N
         # A class with a base of a framework is none of the framework's other ones.
         bases = [k for k in machine.mro(held.cls, state) if isinstance(k, str) and k in machine.library.bases]
         return False if bases and all(machine.library.is_called(base, name) is False for base in bases) else None
+    if isinstance(held, LibraryObject) and machine.library.canonical(held.type) in machine.library.bases:
+        return machine.library.is_called(held.type, name)
     return None
 
 

@@ -751,8 +751,12 @@ def stacked_dataset(machine: Machine, call: Call) -> Results:
 
 
 def wrapped_dataset(machine: Machine, call: Call) -> Results:
-    """``Subset``, ``ConcatDataset``, ``random_split``: items of the dataset inside."""
+    """``Subset``, ``ConcatDataset``, ``random_split``: items of the dataset inside; ``train + extra``: of both."""
     given = call.args[0] if call.args else call.kwargs.get("dataset", call.kwargs.get("datasets", NONE))
+    if call.text("kind") == "both" and call.receiver is not None:
+        both = Sequence("list", ((call.receiver,), given))
+        given = (call.state.new(("datasets", call.site), both),)
+        call = replace(call, receiver=None)
     return [r for state, inner in _run_to_its_end(machine, call, given) for r in _wrapping(machine, call, inner, state)]
 
 
