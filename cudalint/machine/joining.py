@@ -58,7 +58,8 @@ _TELLING = frozenset(
 
 def join_process(a: Process, b: Process) -> Process:
     """What harms counts if either has it; what protects is in doubt unless both have it."""
-    if a == b:
+    # Mostly it is one process, which is told sooner than that all its parts are alike.
+    if a is b or a == b:
         return a
     methods = dict(a.methods)
     for name in {n for n, _ in a.methods} | {n for n, _ in b.methods}:

@@ -323,7 +323,11 @@ def only(value: Value) -> Atom | None:
 
 def holds_deferred(value: Value) -> bool:
     """Whether an import that is waiting is among the alternatives."""
-    return any(isinstance(atom, Deferred) for atom in value)
+    # Asked of each name that is read: ``any`` would take three times as long.
+    for atom in value:  # noqa: SIM110
+        if isinstance(atom, Deferred):
+            return True
+    return False
 
 
 def is_deleted(value: Value) -> bool:
