@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 
-# A loop makes so many turns more, none of them later than this one.
+# A loop makes so many turns more, each with the next one, and none of them later than this one.
 MOST_LATER = 2
 LATEST = 1_000
 
@@ -29,18 +29,21 @@ def tests_of(body: Iterable[ir.Stmt], name: str) -> tuple[ir.Expr, ...]:
 def later(tests: Sequence[ir.Expr], name: str, seen: Sequence[int], end: int | None, numbers: Numbers) -> list[int]:
     """The first numbers that answer a test otherwise than all that are ``seen``; ``end`` is none of the loop's.
 
-    ``numbers`` tells what other names stand for.
+    The number behind each is among them: what that turn leaves shows in the next one. ``numbers`` tells what other
+    names stand for.
     """
     found: set[int] = set()
+    after = min(end or LATEST, LATEST)
     for test in tests:
         answers = {_holds(test, {name: number}, numbers) for number in seen}
         if len(answers) != 1 or None in answers:
             continue
-        candidates = range(max(seen) + 1, min(end or LATEST, LATEST))
+        candidates = range(max(seen) + 1, after)
         other = next((n for n in candidates if _holds(test, {name: n}, numbers) not in answers), None)
         if other is not None:
             found.add(other)
-    return sorted(found)[:MOST_LATER]
+    asked = sorted(found)[:MOST_LATER]
+    return sorted({*asked, *(n + 1 for n in asked if n + 1 < after)})
 
 
 def number(node: ir.Expr, known: dict[str, int], numbers: Numbers) -> int | None:

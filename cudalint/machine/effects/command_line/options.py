@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from cudalint.machine import paths
+from cudalint.machine import operators, paths
 from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.effects.stdlib.attributes import has
@@ -146,8 +146,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
     ref, found, command_ = _parser_of(call)
     if ref is None or found is None:
         return [(call.state, unknown("argument", call.site))]
-    names = [n for v in call.args for n in strings(v)]
-    long = [n for n in names if n.startswith("--")] or names
+    names, long = _names(call), _long(call)
     given = call.kwargs.get("dest")
     name = constant(given) if given is not None else (long[0].lstrip("-").replace("-", "_") if long else ...)
     if isinstance(name, str):
@@ -163,6 +162,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
             value = unknown("file", call.site)
         elif default is not None and default != NONE:
             value = _listed(machine, call, default, value)
+        value = _with_gpu(machine, call, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
         if command_:
@@ -177,6 +177,23 @@ def add_argument(machine: Machine, call: Call) -> Results:
     else:
         call.state.store(ref, replace(found, fields={**found.fields, declared.UNDECLARED: TRUE}))
     return [(call.state, NONE)]
+
+
+def _with_gpu(machine: Machine, call: Call, value: Value) -> Value:
+    """An option that a user may set to a GPU, as its choices say."""
+    choices = [only(one) for one in machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()]
+    gpus = [one for one in choices if one is not None and any(d.is_gpu for d in operators.device_of((one,)))]
+    if not gpus or any(one in value for one in gpus):
+        return value
+    return union((value, unknown("option", call.site, *_spelled(call, _long(call))), (gpus[0],)))
+
+
+def _names(call: Call) -> list[str]:
+    return [name for value in call.args for name in strings(value)]
+
+
+def _long(call: Call) -> list[str]:
+    return [name for name in _names(call) if name.startswith("--")] or _names(call)
 
 
 def _declared(call: Call, names: list[str], parser: LibraryObject) -> dict[str, Value]:

@@ -228,6 +228,9 @@ def _listens(machine: Machine, state: State, start: Start, ways: list[Way], chan
 
 def _send_on(machine: Machine, call: Call, value: Value) -> None:
     """Something received is sent on: what that is shows where others send it."""
+    if call.state.process.poison is not None:
+        # It fails where it receives GPU memory, and that is told of who sends it.
+        return
     own = call.state.process.identity
     for receiver, channel, way in filter(None, map(parts.taken, visited(value, call.state))):
         if receiver != own:
