@@ -463,6 +463,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "remote.given": remote_tasks.given,
     "remote.gpus": remote_tasks.given_gpus,
     "remote.options": remote_tasks.options,
+    "remote.map": remote_tasks.map_rows,
     "remote.run": remote_tasks.run,
     "remote.start": remote_tasks.start,
     "isolated": isolated.isolating,

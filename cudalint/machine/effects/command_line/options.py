@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from cudalint.machine import operators, paths
+from cudalint.machine import paths
 from cudalint.machine.effects.command_line import declared
 from cudalint.machine.effects.receivers import keep_self
 from cudalint.machine.effects.stdlib.attributes import has
@@ -180,12 +180,12 @@ def add_argument(machine: Machine, call: Call) -> Results:
 
 
 def _with_gpu(machine: Machine, call: Call, value: Value) -> Value:
-    """An option that a user may set to a GPU, as its choices say."""
-    choices = [only(one) for one in machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()]
-    gpus = [one for one in choices if one is not None and any(d.is_gpu for d in operators.device_of((one,)))]
-    if not gpus or any(one in value for one in gpus):
+    """An option that a user may set to a GPU of torch's, as its choices say."""
+    choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
+    gpus = [one for one in choices if any(text.startswith("cuda") for text in strings(one))]
+    if not gpus or any(atom in value for one in gpus for atom in one):
         return value
-    return union((value, unknown("option", call.site, *_spelled(call, _long(call))), (gpus[0],)))
+    return union((value, unknown("option", call.site, *_spelled(call, _long(call))), gpus[0]))
 
 
 def _names(call: Call) -> list[str]:

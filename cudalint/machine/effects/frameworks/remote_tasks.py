@@ -135,18 +135,47 @@ def run(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown("remote", call.site))]
 
 
-def _run_without_gpus(machine: Machine, call: Call, work: Value, model: Spec) -> None:
+def map_rows(machine: Machine, call: Call) -> Results:
+    """``dataset.map_batches(Embed, num_gpus=1)``: other processes call the function, or an object of the class, with
+    rows.
+    """
+    work = choices.argument(call, call.text("function")) or ()
+    needs = _needs_gpus(call)
+    ready = _elsewhere(machine, call, call.spec, needs=needs)
+    if needs:
+        ready.process = ready.process.with_environ(VISIBLE, unknown("environ", VISIBLE))
+    inner, rows = Frame(call.frame.scope, call.frame.module), [unknown("rows", call.site)]
+    entered = set(machine.record.entered)
+    if _is_class(work, ready):
+        given = machine.exact_items(call.kwargs.get("fn_constructor_args", NONE), ready) or []
+        for after, made in machine.call_value(work, given, {}, ready, inner, call.site):
+            machine.call_value(made, rows, {}, after, inner, call.site)
+    elif is_function(work, ready):
+        machine.call_value(work, rows, {}, ready, inner, call.site)
+    machine.record.entered &= entered
+    made = LibraryObject(call.text("type"), {}, call.site)
+    return [(call.state, (call.state.new(("dataset", call.site), made),))]
+
+
+def _elsewhere(machine: Machine, call: Call, model: Spec, *, needs: bool) -> State:
+    """A process of the scheduler, which imports nothing of this one."""
     ready = call.state.clone()
-    chain = machine.chain(ready, call.site, "another process runs it, and it asks for no GPU")
+    chain = machine.chain(ready, call.site, f"another process runs it{'' if needs else ', and it asks for no GPU'}")
     before = ready.process
     spared = str(model.get("unless-env", ""))
+    sees_gpus = needs or (bool(spared) and is_set(before, spared))
     ready.process = Process(
         identity=(*before.identity, f"remote {call.site.module} {call.site.ordinal}"),
         label="remote worker",
         is_main=False,
         environment=before.environment,
-        withheld=None if spared and is_set(before, spared) else (chain, str(model.get("value", ""))),
+        withheld=None if sees_gpus else (chain, str(model.get("value", ""))),
     )
+    return ready
+
+
+def _run_without_gpus(machine: Machine, call: Call, work: Value, model: Spec) -> None:
+    ready = _elsewhere(machine, call, model, needs=False)
     inner = Frame(call.frame.scope, call.frame.module)
     # Others may have it run elsewhere, too: what lies in it is still looked at as what nobody calls.
     entered = set(machine.record.entered)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu import choices
+from cudalint.machine.effects.servers.handlers import registered
 from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Instance
 from cudalint.machine.interpreter import Machine
@@ -21,6 +22,26 @@ def before_method(machine: Machine, instance: Value, method: str, state: State, 
     found = state.get(ref) if isinstance(ref, Ref) else None
     if not isinstance(ref, Ref) or not isinstance(found, Instance):
         return [state]
+    ready = _begun(machine, ref, found, method, state, frame)
+    return [after for one in ready for after in _prepared(machine, ref, found, method, one, frame)]
+
+
+def _begun(machine: Machine, ref: Ref, instance: Instance, method: str, state: State, frame: Frame) -> list[State]:
+    """The states after the methods that the program told a server to call first."""
+    states = [state]
+    for site, function in list(registered(state, "component-first")):
+        closure = state.get(atom) if isinstance(atom := only(function), Ref) else None
+        if not isinstance(closure, Closure) or closure.function.name == method:
+            continue
+        if machine.user_method(instance, closure.function.name, state) != atom:
+            continue
+        called = [machine.call_value((Bound(atom, ref),), [], {}, one, frame, site) for one in states]
+        states = [after for results in called for after, _ in results]
+    return states
+
+
+def _prepared(machine: Machine, ref: Ref, found: Instance, method: str, state: State, frame: Frame) -> list[State]:
+    """The states after the method that a server calls first by the library which the class derives from."""
     cls = state.get(found.cls)
     kind = machine.library_base(found.cls, state) or ""
     if isinstance(cls, Class):
