@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from cudalint.ir import nodes as ir
@@ -14,18 +15,27 @@ from cudalint.project.pytest_files import is_test_module
 _MOST_LEVELS = 5
 
 
-def made_above(files: FileProgram, name: str) -> str | None:
+def made_above(files: FileProgram, name: str, function: str = "") -> str | None:
     """The nearest module that imports one with handlers, however far, and makes an application where it is imported.
 
-    None where several do, or none.
+    None where several do, or none. Where nothing in the module gathers handlers, whoever imports it names them.
     """
     if not files.facts(name).may_route:
-        return None
+        return _naming(files, name, function) if function else None
     for level in _levels(files, name):
         found = [above for above in level if files.facts(above).application]
         if found:
             return found[0] if len(found) == 1 else None
     return None
+
+
+def _naming(files: FileProgram, name: str, function: str) -> str | None:
+    """The one module that imports a module, makes an application where it is imported, and names a function."""
+    users = next(_levels(files, name), [])
+    files.reads.searched.update(users)
+    word = re.compile(rb"\b%s\b" % function.encode())
+    found = [user for user in users if files.facts(user).application and word.search(files.sources[user].data)]
+    return found[0] if len(found) == 1 else None
 
 
 def factory_of(files: FileProgram, module: ir.Module, entry: ir.Function) -> Caller | None:

@@ -626,15 +626,15 @@ class Runner:
     def _maker(self, name: str, few: bool) -> Machine:
         return self._machine(name, assumed=True, purpose=Purpose.MAKING, follows_few=few)
 
-    def _application_over(self, module: ir.Module) -> ir.Module:
+    def _application_over(self, module: ir.Module, entry: Caller) -> ir.Module:
         """The one module that makes an application of a file of handlers, or the file itself."""
-        above = made_above(self.files, module.name)
+        above = made_above(self.files, module.name, entry.function.name)
         found = None if above is None else self.files.module(above)
         return module if found is None else found
 
     def _served_by(self, machine: Machine, module: ir.Module, entry: Caller) -> Iterator[State]:
         """The states in which a server has made the application that a function of a module may answer requests of."""
-        first = self._application_over(module)
+        first = self._application_over(module, entry)
         factory = None if self.files.facts(first.name).application else factory_of(self.files, module, entry.function)
         if factory is not None:
             first = self.files.module(factory.module) or module
