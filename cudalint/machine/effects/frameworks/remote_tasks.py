@@ -153,8 +153,8 @@ def map_rows(machine: Machine, call: Call) -> Results:
     elif is_function(work, ready):
         machine.call_value(work, rows, {}, ready, inner, call.site)
     machine.record.entered &= entered
-    made = LibraryObject(call.text("type"), {}, call.site)
-    return [(call.state, (call.state.new(("dataset", call.site), made),))]
+    mapped = LibraryObject(call.text("type"), {}, call.site)
+    return [(call.state, (call.state.new(("dataset", call.site), mapped),))]
 
 
 def _elsewhere(machine: Machine, call: Call, model: Spec, *, needs: bool) -> State:

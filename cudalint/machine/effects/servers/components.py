@@ -30,8 +30,9 @@ def _begun(machine: Machine, ref: Ref, instance: Instance, method: str, state: S
     """The states after the methods that the program told a server to call first."""
     states = [state]
     for site, function in list(registered(state, "component-first")):
-        closure = state.get(atom) if isinstance(atom := only(function), Ref) else None
-        if not isinstance(closure, Closure) or closure.function.name == method:
+        atom = only(function)
+        closure = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(atom, Ref) or not isinstance(closure, Closure) or closure.function.name == method:
             continue
         if machine.user_method(instance, closure.function.name, state) != atom:
             continue
