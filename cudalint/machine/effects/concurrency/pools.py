@@ -176,7 +176,14 @@ def pool_map(machine: Machine, call: Call) -> Results:
         args = [element_of(machine, call, v, i) for i, v in enumerate(call.args[1:])]
     else:
         args = [element_of(machine, call, _given(call), 0)]
-    return _pool_run(machine, call, name, function, args, {})
+    plain = not call.flag("star") and not call.text("counted")
+    return _pool_run(machine, call, name, function, args, {}, _all_items(machine, given, state) if plain else ())
+
+
+def _all_items(machine: Machine, given: list[Value], state: State) -> tuple[Value, ...]:
+    """All that is sent of lists that are known whole, as far as each has an item; nothing of others."""
+    rows = [machine.exact_items(value, state) for value in given]
+    return tuple(item for items in zip(*(row or () for row in rows), strict=False) for item in items)
 
 
 def _each_item(machine: Machine, call: Call, name: str) -> list[Value] | None:
@@ -330,8 +337,15 @@ _METHODS = {"uimap": "imap_unordered", "amap": "map_async", "pipe": "apply", "ap
 
 
 def _pool_run(
-    machine: Machine, call: Call, name: str, function: Value, args: list[Value], kwargs: dict[str, Value]
+    machine: Machine,
+    call: Call,
+    name: str,
+    function: Value,
+    args: list[Value],
+    kwargs: dict[str, Value],
+    sent: tuple[Value, ...] = (),
 ) -> Results:
+    """Have workers run a function; ``sent`` are all items of which its argument is any, where these are known."""
     state = call.state
     obj = library_object(call)
     if obj is None:
@@ -378,7 +392,7 @@ def _pool_run(
         initializer_anchor=obj.site,
         tasks=(*earlier, work),
         rounds=1 if single else 2,
-        pickled=(*(() if is_inherited else (function,)), *args, *kwargs.values()),
+        pickled=(*(() if is_inherited else (function,)), *(sent or args), *kwargs.values()),
         inherited=(obj.fields.get("<initargs>", NONE), *((function,) if is_inherited else ())),
         label="pool worker" if family == "pool" else "worker",
         pickler=pickler_of(machine, library),
