@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from cudalint.project.applications import made_above
 from cudalint.project.program import FileProgram
 from cudalint.project.pytest_files import is_test_module
 from cudalint.text.words import words
@@ -25,6 +26,7 @@ def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     """The modules whose entries may have a step in one of these files."""
     selected = {files.names[path] for path in paths if path in files.names}
     users = set(selected).union(_leading(files, selected), *(files.above(name) for name in selected))
+    users.update(_served(files, frozenset(selected), files.sources))
     users.update(_under_conftests(files, users))
     # A server's configuration names its application without importing it, and Django's program what it makes ready.
     facts = ((name, files.facts(name)) for name in files.sources)
@@ -51,7 +53,7 @@ def naming(files: FileProgram, selected: frozenset[str], among: Iterable[str]) -
     """
     others = [name for name in among if name not in selected]
     bound = {name: _bound(files, name) for name in selected} if others else {}
-    leading = set(_leading(files, selected)) if others else set()
+    leading = {*_leading(files, selected), *_served(files, selected, others)} if others else set()
     return selected.union(name for name in others if name in leading or _mentions(files, name, bound))
 
 
@@ -60,6 +62,14 @@ def _leading(files: FileProgram, selected: Iterable[str]) -> Iterator[str]:
     yield from _routed(files, selected)
     for name in selected:
         yield from _founding(files, name)
+
+
+def _served(files: FileProgram, selected: frozenset[str], others: Iterable[str]) -> Iterator[str]:
+    """The modules whose handlers answer requests of an application that leads to a selected module."""
+    for name in others:
+        above = made_above(files, name)
+        if above is not None and not selected.isdisjoint((above, *files.reach(above))):
+            yield name
 
 
 def _founding(files: FileProgram, name: str) -> Iterator[str]:
