@@ -348,6 +348,10 @@ class Process:
         environment = tuple(sorted((*kept, (name, value)), key=lambda kv: kv[0]))
         return replace(self, environment=environment, removed=self.removed - {name})
 
+    def without_word_of(self, name: str) -> Process:
+        """The same process, of which nothing is known of a variable: whoever starts it may have set it or not."""
+        return replace(self, environment=tuple((k, v) for k, v in self.environment if k != name))
+
     def method(self, library: str) -> Method:
         """The default start method of a library."""
         for key, value in self.methods:

@@ -218,6 +218,7 @@ DOES = frozenset(
         "method.context", "method.get",
         "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
         "manager.start", "manager.store", "mock", "mock.call", "mock.enter", "mock.exit", "mock.patch",
+        "mock.variables", "mock.variables.enter", "mock.variables.exit",
         "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
         "module.listed", "module.offload", "module.part",
         "module.hold", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new",

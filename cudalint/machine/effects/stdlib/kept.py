@@ -92,13 +92,16 @@ def _by_time(machine: Machine, call: Call, waiting: dict[str, Value], state: Sta
 
 
 def _order(machine: Machine, call: Call, waiting: dict[str, Value], state: State) -> list[int] | None:
-    """In which order what waits is run; None where the times are not known."""
+    """In which order what waits is run; None where the times are not known, or cannot be compared."""
     events = [_parts(machine, event, state) for event in waiting.values()]
     times = ranks(machine, call, [time for time, _, _ in events], state)
     urgent = ranks(machine, call, [priority for _, priority, _ in events], state)
     if times is None or urgent is None:
         return None
-    return sorted(range(len(events)), key=lambda number: (times[number], urgent[number]))
+    try:
+        return sorted(range(len(events)), key=lambda number: (times[number], urgent[number]))
+    except TypeError:
+        return None
 
 
 def _parts(machine: Machine, event: Value, state: State) -> tuple[Value, Value, Value]:

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine.effects.stdlib import containers
+from cudalint.machine.effects.stdlib.environment import set_variable
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Dict, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Lib, Ref, Value, const, constant, only, unknown
 
 _PATCHER = "unittest.mock.patcher"
 _MOCK = "unittest.mock.Mock"
+_VARIABLES = "unittest.mock.variables"
+_ENVIRONMENT = "os.environ"
+# Of ``patch.dict()``, beside the values that are given by name.
+_OF_DICTS = ("in_dict", "values", "clear")
 _ABOUT_ITSELF = frozenset({"spec", "spec_set", "name", "wraps", "unsafe", "side_effect"})
 _BEFORE = "<before>"
 
@@ -53,6 +59,44 @@ def patch(machine: Machine, call: Call) -> Results:
     new = call.get("new") or (call.state.new(("mock", call.site), LibraryObject(_MOCK, {}, call.site)),)
     made = LibraryObject(_PATCHER, {"target": target, "attribute": name, "new": new}, call.site)
     return [(call.state, (call.state.new(("patcher", call.site), made),))]
+
+
+def patch_variables(machine: Machine, call: Call) -> Results:
+    """``patch.dict("os.environ", values, NAME=value)``: a manager, and a decorator; of other mappings nothing is known."""
+    target = call.get("in_dict") or ()
+    if constant(target) != _ENVIRONMENT and only(target) != Lib(_ENVIRONMENT):
+        return [(call.state, unknown("patcher", call.site))]
+    given = [value for value in (call.get("values"),) if value is not None]
+    named = {name: value for name, value in call.kwargs.items() if name not in _OF_DICTS}
+    results: Results = []
+    for state, value in containers.dict_(machine, replace(call, args=given, kwargs=named)):
+        found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+        items = found.items.items() if isinstance(found, Dict) else ()
+        made = LibraryObject(_VARIABLES, {name: one for name, one in items if isinstance(name, str)}, call.site)
+        results.append((state, (state.new(("variables", call.site), made),)))
+    return results
+
+
+def enter_variables(machine: Machine, call: Call) -> Results:
+    """The environment has these values until the manager is left; tests say them, also where CUDA was used before."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
+        names = tuple(found.fields)
+        before = {f"{_BEFORE}{name}": call.state.process.environ(name) or () for name in names}
+        for name in names:
+            set_variable(machine, call.state, call.frame, call.site, name, found.fields[name], is_judged=False)
+        call.state.store(call.receiver, replace(found, fields={**found.fields, **before}))
+    return [(call.state, (Lib(_ENVIRONMENT),))]
+
+
+def leave_variables(machine: Machine, call: Call) -> Results:
+    """The environment is again what it was."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    for name, before in found.fields.items() if isinstance(found, LibraryObject) else ():
+        if name.startswith(_BEFORE):
+            own, process = name.removeprefix(_BEFORE), call.state.process
+            call.state.process = process.with_environ(own, before) if before else process.without_word_of(own)
+    return [(call.state, NONE)]
 
 
 def enter(machine: Machine, call: Call) -> Results:

@@ -420,9 +420,13 @@ def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Ch
     )
 
 
-def _was_started_alone(state: State) -> bool:
-    """Whether no launcher said which rank of its machine this is: what the program takes then is the only GPU."""
-    return state.process.launch is None and state.fact((IN_ENVIRONMENT, "LOCAL_RANK")) is False
+def _has_the_only_gpu(state: State) -> bool:
+    """Whether a program takes the only GPU: no launcher said which rank of its machine it is, or it sees no other.
+
+    Launchers from outside may show each rank another GPU.
+    """
+    is_alone = state.fact((IN_ENVIRONMENT, "LOCAL_RANK")) is False or questions.sees_one_gpu(state.facts)
+    return state.process.launch is None and is_alone
 
 
 def _is_told(state: State, group: Group, index: int) -> bool:
@@ -442,7 +446,7 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         not isinstance(index, int)
         or not _several_ranks(machine, process, call.site, index)
         or questions.only_rank(state.facts) == index
-        or (chosen is not None and (_was_started_alone(state) or _is_told(state, group, index)))
+        or (chosen is not None and (_has_the_only_gpu(state) or _is_told(state, group, index)))
         or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
