@@ -392,7 +392,7 @@ def are_of_several_ranks(facts: Iterable[Fact]) -> bool:
 
 
 def sees_one_gpu(facts: Iterable[Fact]) -> bool:
-    """Whether a program has found a single GPU: then a rank of several has it for itself, as launchers can mask others."""
+    """Whether a program has found a single GPU: launchers can show each rank of several another one."""
     told = ((asked, holds) for sym, holds in facts for subject, asked in (read(sym),) if subject == DEVICES[0])
     many = range(2, MOST_GPUS)
     return any(all(answer_of(asked, n) is (not holds) for n in many) for asked, holds in told)

@@ -62,7 +62,7 @@ def patch(machine: Machine, call: Call) -> Results:
 
 
 def patch_variables(machine: Machine, call: Call) -> Results:
-    """``patch.dict("os.environ", values, NAME=value)``: a manager, and a decorator; of other mappings nothing is known."""
+    """``patch.dict("os.environ", values, NAME=value)``: a manager and a decorator. Other mappings are not looked at."""
     target = call.get("in_dict") or ()
     if constant(target) != _ENVIRONMENT and only(target) != Lib(_ENVIRONMENT):
         return [(call.state, unknown("patcher", call.site))]
