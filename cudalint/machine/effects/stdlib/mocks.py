@@ -81,7 +81,7 @@ def enter_variables(machine: Machine, call: Call) -> Results:
     """The environment has these values until the manager is left; tests say them, also where CUDA was used before."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
-        names = tuple(found.fields)
+        names = [name for name in found.fields if not name.startswith(_BEFORE)]
         before = {f"{_BEFORE}{name}": call.state.process.environ(name) or () for name in names}
         for name in names:
             set_variable(machine, call.state, call.frame, call.site, name, found.fields[name], is_judged=False)
