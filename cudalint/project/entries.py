@@ -32,8 +32,7 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
         leads = name in launching or (
             _may_start(program, name) and _leads_to(_reach(program, name), launching, threads, selects)
         )
-        uses_gpu = program.reaches_gpu(name) or any(program.reaches_gpu(above) for above in _served_by(program, name))
-        matters = leads and (uses_gpu or program.facts(name).names_modules)
+        matters = leads and (_uses_gpu(program, name) or program.facts(name).names_modules)
         is_far = matters and _is_only_a_far_test(program, name, launching)
         asked = (home in launching and program.reaches_gpu(home) for home in _asked(program, name))
         if (matters and not is_far) or any(asked):
@@ -48,6 +47,11 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
 def _reach(program: FileProgram, name: str) -> Set[str]:
     """The modules that running one may import, and those that make the application which its handlers are of."""
     return program.reach(name).union(*(program.reach(above) for above in _served_by(program, name)))
+
+
+def _uses_gpu(program: FileProgram, name: str) -> bool:
+    """Whether what running a module may import uses a GPU, or what makes the application which its handlers are of."""
+    return program.reaches_gpu(name) or any(map(program.reaches_gpu, _served_by(program, name)))
 
 
 def _served_by(program: FileProgram, name: str) -> tuple[str, ...]:
