@@ -129,8 +129,8 @@ def item(machine: Machine, call: Call) -> Results:
 
 def setting(app: Value, key: str, state: State) -> object:
     """What the program said of a setting of an application; ``...`` where it is not seen to say anything."""
-    held = _closure(app, state)
-    config = _closure(held.fields.get(_CONFIG, ()), state) if isinstance(held, LibraryObject) else None
+    held = _held(app, state)
+    config = _held(held.fields.get(_CONFIG, ()), state) if isinstance(held, LibraryObject) else None
     return constant(config.fields.get(_item(Const(key)), ())) if isinstance(config, LibraryObject) else ...
 
 
@@ -196,7 +196,7 @@ def _serve_in_forks(machine: Machine, call: Call, app: Value) -> None:
     for forking in _after_hooks(machine, call.state.clone(), call.frame, "main-start", app):
         hooks = [task(hook, _taken(hook, forking, app)) for _, hook in registered(forking, "startup")]
         for _, handler in list(registered(forking, "handler")):
-            for ready, given in _given(machine, forking.clone(), call.frame, _closure(handler, forking), app):
+            for ready, given in _given(machine, forking.clone(), call.frame, _held(handler, forking), app):
                 fork_workers(machine, ready, serving, (*hooks, task(handler, [], given)))
 
 
@@ -219,7 +219,7 @@ def serve(machine: Machine, call: Call, app: Value) -> None:
 def _answer(machine: Machine, call: Call, state: State, app: Value, *, in_threads: bool) -> None:
     """Each handler answers a request in a process as it is here, in a thread of its own or in this one."""
     for site, handler in list(registered(state, "handler")):
-        for ready, given in _given(machine, state.clone(), call.frame, _closure(handler, state), app):
+        for ready, given in _given(machine, state.clone(), call.frame, _held(handler, state), app):
             answering = _answering(ready)
             if in_threads:
                 threaded(machine, replace(call, state=answering), site, handler, [], given, None)
@@ -257,7 +257,7 @@ def _after_others(machine: Machine, state: State, frame: Frame, app: Value) -> S
         return state
     is_seen = True
     for site, handler in requests:
-        for ready, given in _given(machine, state.clone(), frame, _closure(handler, state), app):
+        for ready, given in _given(machine, state.clone(), frame, _held(handler, state), app):
             after = machine.earlier(handler, given, ready, frame, site, "answers an earlier request")
             is_seen = is_seen and after is not None
             using = [one for one in after or () if one.process.driver is not None]
@@ -313,7 +313,7 @@ def _after_hooks(machine: Machine, state: State, frame: Frame, kind: str, app: V
 
 def _taken(hook: Value, state: State, app: Value, *, unless_seen: bool = False) -> list[Value]:
     """What a hook is called with: the application, if it takes anything, or ``unless_seen`` what it takes."""
-    closure = _closure(hook, state)
+    closure = _held(hook, state)
     takes = bool(closure.function.params) if isinstance(closure, Closure) else unless_seen
     return [app] if takes else []
 
@@ -332,8 +332,8 @@ def _alive(machine: Machine, state: State, frame: Frame, site: Site, manager: Va
 
 def _yielding(state: State, app: Value, value: Value, site: Site) -> State:
     """A lifespan that yields a dict gives each request these as attributes of its state."""
-    atom, held = only(app), _closure(app, state)
-    items = _closure(value, state)
+    atom, held = only(app), _held(app, state)
+    items = _held(value, state)
     if isinstance(atom, Ref) and isinstance(held, LibraryObject) and isinstance(items, Dict):
         named = {name: given for name, given in items.items.items() if isinstance(name, str)}
         shown: Value = (state.new((_YIELDED, site), LibraryObject(NAMESPACE, named, site)),)
@@ -357,7 +357,8 @@ def _entered(machine: Machine, state: State, frame: Frame, site: Site, manager: 
     return waiting
 
 
-def _closure(value: Value, state: State) -> object:
+def _held(value: Value, state: State) -> object:
+    """What a value stands for in memory, where it is one thing."""
     atom = only(value)
     return state.get(atom) if isinstance(atom, Ref) else None
 
@@ -380,7 +381,7 @@ def _given(
         following: list[tuple[State, Arguments]] = []
         for current, given in ready:
             # Called for each request, and not by who calls the handler.
-            for before, own in _given(machine, current, frame, _closure(function, current), app, depth + 1):
+            for before, own in _given(machine, current, frame, _held(function, current), app, depth + 1):
                 for after, value in machine.call_value(function, [], own, before, frame, place):
                     following.extend((s, {**given, name: v}) for s, v in _provided(machine, after, frame, place, value))
         ready = following
@@ -394,14 +395,14 @@ def _after_each(machine: Machine, state: State, frame: Frame, app: Value) -> lis
 
 def _of_request(app: Value, state: State) -> Arguments:
     """What a request shows: its application, and as its state what the lifespan of that yielded."""
-    held = _closure(app, state)
+    held = _held(app, state)
     yielded = held.fields.get(_YIELDED) if isinstance(held, LibraryObject) else None
     return {"app": app} if yielded is None else {"app": app, "state": yielded}
 
 
 def _shared(closure: Closure, state: State, app: Value) -> Arguments:
     """The parameters that take what the application keeps for its handlers."""
-    held, names = _closure(app, state), _names(closure, state)
+    held, names = _held(app, state), _names(closure, state)
     kept = held.fields.get("state") if isinstance(held, LibraryObject) else None
     if kept is None:
         return {}
@@ -418,7 +419,7 @@ def _requests(closure: Closure, state: State, app: Value) -> set[str]:
     """The parameters that take the request."""
     params, names = closure.function.params, _names(closure, state)
     named = {param.name for param in params if _is_request(param, names)}
-    found = state.get(atom) if isinstance(atom := only(app), Ref) else None
+    found = _held(app, state)
     if params and isinstance(found, LibraryObject) and found.type == _BY_POSITION:
         named.add(params[0].name)
     return named
@@ -435,8 +436,8 @@ def _type_name(param: ir.Param, names: Arguments) -> str | None:
 
 def _dependencies(closure: Closure, state: State, app: Value) -> Iterator[tuple[str, Value, Site]]:
     """The parameters that depend on what functions give, these, and where the program says so."""
-    names, held = _names(closure, state), _closure(app, state)
-    by_name = _closure(held.fields.get(_DEPENDENCIES, ()), state) if isinstance(held, LibraryObject) else None
+    names, held = _names(closure, state), _held(app, state)
+    by_name = _held(held.fields.get(_DEPENDENCIES, ()), state) if isinstance(held, LibraryObject) else None
     provided = by_name.items if isinstance(by_name, Dict) else {}
     open_params = [param for param in closure.function.params if param.default is None]
     annotated = ((p.name, names.get(p.type, ())) for p in open_params if p.type)
