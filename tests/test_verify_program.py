@@ -533,7 +533,9 @@ def test_who_does_not_read_what_a_program_prints_keeps_nobody_from_ending_it(tmp
     command = [sys.executable, "-m", "cudalint", "--verify", "--paper", "--limit", "1", "train.py"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
-        assert process.stdout.readline().startswith(b"the program: hang (time limit) after 1.")
+        # Whether it had come to wait for its reader by then is a question of how fast the machine is.
+        verdicts = b"the program: hang (time limit) after ", b"the program: still running (time limit) after "
+        assert process.stdout.readline().startswith(verdicts)
 
 
 def test_a_report_that_nobody_reads_is_no_verdict(tmp_path: Path) -> None:
