@@ -65,6 +65,7 @@ JOINS = "def joins(rank):\n    dist.init_process_group('nccl', rank=rank, world_
 @pytest.fixture(autouse=True)
 def _near(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entry, "MOST_STEPS", MOST_STEPS)
+    monkeypatch.setattr(entry, "MOST_PREPARED_STEPS", 3 * MOST_STEPS)
 
 
 def program(first: str, last: str, between: str) -> str:

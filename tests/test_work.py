@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +79,48 @@ def test_the_name_of_an_engine_starts_nothing_in_its_own_source(tmp_path: Path) 
     report = Session(config.load([str(tmp_path)])).check([str(tmp_path)])
     assert report.effort.files_read == 21
     assert report.effort.files_parsed == 0
+
+
+LAYER = """\
+import logging
+
+import torch
+
+from model.base import Layer
+
+logger = logging.getLogger(__name__)
+
+
+class Part(Layer):
+    def forward(self, x):
+        return x.cuda()
+"""
+SCRIPT = """\
+import torch
+
+from model.base import Layer, work, mp
+
+torch.cuda.init()
+mp.Process(target=work).start()
+"""
+
+
+def test_what_only_defines_in_a_part_of_a_package_is_no_program(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "__init__.py").write_text("")
+    base = "import torch\nimport multiprocessing as mp\n\n\nclass Layer(torch.nn.Module):\n    pass\n\n\n"
+    base += "def work():\n    torch.cuda.init()\n\n\nlock = mp.Lock()\nmp.Process(target=print).start()\n"
+    (tmp_path / "model" / "base.py").write_text(base)
+    for number in range(12):
+        part = tmp_path / "model" / "layers" / f"part{number}"
+        part.mkdir(parents=True)
+        (part / f"part{number}.py").write_text(LAYER)
+    (tmp_path / "model" / "tools").mkdir()
+    assert Session(config.load([str(tmp_path)])).check([str(tmp_path)]).effort.entries == 0
+    (tmp_path / "model" / "tools" / "tool.py").write_text(SCRIPT)
+    report = Session(config.load([str(tmp_path)])).check([str(tmp_path)])
+    assert report.effort.entries == 1
+    assert [(f.code, os.path.basename(f.span.filename)) for f in report.findings] == [("CUD101", "tool.py")]
 
 
 def test_a_method_called_like_a_function_of_a_gpu_library_does_nothing_at_the_import(tmp_path: Path) -> None:

@@ -126,6 +126,13 @@ class Layout:
             folder = above
         return None
 
+    def lies_below_package(self, module: str) -> bool:
+        """Whether a file without a package around it lies somewhere in the folder of one."""
+        folder = os.path.dirname(self.paths[module])
+        while len(folder) > len(self.top) and folder not in self.packages:
+            folder = os.path.dirname(folder)
+        return folder in self.packages
+
     def _before_library(self, root: str, parts: list[str], may_lack: bool) -> str | None:
         """What a name means that a library has, too: an installed package goes before a folder that only could be one.
 

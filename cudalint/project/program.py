@@ -562,9 +562,8 @@ class FileProgram:
 
     def _has_import_effects(self, name: str) -> bool:
         if name not in self._tops_act:
-            facts = self.facts(name)
-            acts = facts.acts_at_top or facts.mentions_own or self._has_effectful_imports(name)
-            self._tops_act[name] = acts or self.acts_by_calls(name)
+            brings = self.facts(name).mentions_own or self._has_effectful_imports(name)
+            self._tops_act[name] = brings or self.acts(name)
         return self._tops_act[name]
 
     def _has_effectful_imports(self, name: str) -> bool:
@@ -576,6 +575,10 @@ class FileProgram:
             if not i.level and not i.is_text
             for module in (i.module, *(f"{i.module}.{found}" for found in i.names))
         )
+
+    def acts(self, name: str) -> bool:
+        """Whether the top level of a file, by itself, may use a GPU, start something or change the process."""
+        return self.facts(name).acts_at_top or self.acts_by_calls(name)
 
     def acts_by_calls(self, name: str) -> bool:
         """Whether the top level calls what may use a GPU or starts something, or hands a function to a registry."""
@@ -742,6 +745,10 @@ class FileProgram:
     def lies_outside_packages(self, name: str) -> bool:
         """Whether a module is a file by itself, or a package at the top."""
         return "." not in name.rpartition(":")[2]
+
+    def lies_below_package(self, name: str) -> bool:
+        """Whether a module that no package holds lies in a folder of one all the same."""
+        return self.layout.lies_below_package(name)
 
     def scripts(self, name: str) -> frozenset[str]:
         """The functions of a module that the project installs as commands."""

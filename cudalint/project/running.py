@@ -340,12 +340,17 @@ class Runner:
         return self._callers
 
     def starts(self, name: str) -> bool:
-        """Whether a module may be started as a program; one that pytest collects only where it says so itself."""
+        """Whether a module may be started as a program; one that pytest collects only where it says so itself.
+
+        What only defines something, in a folder without ``__init__.py`` of a package, is a part of that package.
+        """
         if self.files.guards_main(name):
             return True
         if is_test_module(self.files.sources[name].path):
             return False
-        return self.files.lies_outside_packages(name) and name not in self.files.importers
+        if not self.files.lies_outside_packages(name) or name in self.files.importers:
+            return False
+        return not self.files.lies_below_package(name) or self.files.acts(name)
 
     # -- what is started ----------------------------------------------------------------------
 
