@@ -66,6 +66,19 @@ def test_an_instance_is_made_once_with_steps_of_its_own() -> None:
     assert [one.trace[1].message for one in found(text)] == ["torch.cuda.init() initialises CUDA"] * 2
 
 
+def test_with_its_options_given_an_instance_is_made_once_as_well() -> None:
+    """What takes long to make, and starts workers only where it is asked for some, is so found at all."""
+    slow = LONG.replace("size):", "size, workers=0):").replace("torch.cuda.init()", "self.workers = workers")
+    start = "        if self.workers:\n            torch.cuda.init()\n"
+    methods = "".join(
+        f"\n    def {name}(self, items):\n{start}    {LAUNCH.replace(chr(10), chr(10) + '    ')}"
+        for name in ("first", "second")
+    )
+    text = f"{HEAD}class Job:\n{slow}{methods}"
+    assert max(steps(text).values()) < 20
+    assert [(one.code, one.severity) for one in found(text)] == [("CUD102", Severity.WARNING)] * 2
+
+
 def test_a_constructor_of_too_many_paths_is_followed_on_few() -> None:
     devices = "".join(f"        self.device{n} = 'cuda' if self.options.part{n} else 'cpu'\n" for n in range(3))
     many = (

@@ -45,6 +45,7 @@ LAYERS = (
     "project.fixtures",  # runs what pytest puts around a test
     "project.prepared",
     "project.patience",
+    "project.switches",
     "project.instances",  # runs imports aside, for all entries
     "project.process_map",
     "project.running",  # runs entries on the machine

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
@@ -15,6 +15,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.program import FileProgram, Reads
+from cudalint.project.switches import switches
 
 # Each holds all that its process imported; the methods of a class are entries one after the other.
 MOST_KEPT = 16
@@ -56,20 +57,23 @@ class Instances:
     imported: Callable[[Machine, ir.Module], State]
     # What making them took.
     steps: int = 0
-    _known: OrderedDict[tuple[str, str], tuple[Made | None, Reads]] = field(default_factory=OrderedDict)
+    _known: OrderedDict[tuple[str, str, bool], tuple[Made | None, Reads]] = field(default_factory=OrderedDict)
 
-    def of(self, module: ir.Module, function: ir.Function) -> Made | None:
+    def of(self, module: ir.Module, function: ir.Function, takes_options: bool = False) -> Made | None:
         """What a method's entry begins with; None where it has to begin by itself.
 
+        ``takes_options``: its maker gives the numbers and switches that nobody has to give.
         What that reads counts as read by the entry that has begun.
         """
         cls, _, method = function.qualname.rpartition(".")
         if not cls or "." in cls or method == "__init__":
             return None
-        key = (module.name, cls)
+        # Where there is nothing to give it is made as without.
+        takes_options = takes_options and bool(switches(module, constructor(module, cls)))
+        key = (module.name, cls, takes_options)
         if key not in self._known:
             with self.files.aside() as read:
-                self._known[key] = self._made(module, cls), read
+                self._known[key] = self._made(module, cls, takes_options), read
             self._forget()
         self._known.move_to_end(key)
         made, read = self._known[key]
@@ -84,19 +88,22 @@ class Instances:
         for key in kept[:-MOST_KEPT]:
             del self._known[key]
 
-    def _made(self, module: ir.Module, name: str) -> Made | None:
+    def _made(self, module: ir.Module, name: str, takes_options: bool) -> Made | None:
         """An instance as all paths make it, else as few do; None where it takes more steps even so."""
         init = constructor(module, name)
         if init is None:
             return None
+        options = switches(module, init) if takes_options else {}
         for few in (False, True):
-            made = self._make(module, name, init, few)
+            made = self._make(module, name, init, options, few)
             if made is None or made.instance is not None or not made.machine.record.spent:
                 return made
         # Each method looks as far as it comes by itself.
         return None
 
-    def _make(self, module: ir.Module, name: str, init: ir.Function, few: bool) -> Made | None:
+    def _make(
+        self, module: ir.Module, name: str, init: ir.Function, options: Mapping[str, Value], few: bool
+    ) -> Made | None:
         machine = self.machine(module.name, few)
         frame = Frame(Ref(("module", module.name)), module.name)
         at = Site(module.name, init.ordinal)
@@ -104,7 +111,7 @@ class Instances:
             state = self.imported(machine, module)
             cls = machine.lookup(name, state, frame.scope)
             is_ours = cls is not None and _is_ours(machine, cls, state)
-            found = machine.call_value(cls, [], {}, state, frame, at) if cls is not None and is_ours else []
+            found = machine.call_value(cls, [], dict(options), state, frame, at) if cls is not None and is_ours else []
         self.files.rest_on(read)
         if not is_ours:
             return None

@@ -52,6 +52,7 @@ from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
 from cudalint.project.pytest_files import is_test_module
+from cudalint.project.switches import switches
 from cudalint.text.quiet import quietly
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
@@ -569,17 +570,18 @@ class Runner:
     def _assumed_call(self, entry: Caller, module: ir.Module, in_test: bool, takes_options: bool) -> Machine:
         """Call a function with unknown arguments: those that it asks for, or all numbers and switches as well."""
         machine = self._machine(entry.module, in_test, assumed=True)
-        made = None if in_test or takes_options else self._instance(entry, module)
+        made = None if in_test else self._instance(entry, module, takes_options)
         # Who asks for workers that nobody else asks for may as well do without what is made for them.
         is_used = not takes_options and not self._is_in_use(entry, module)
         if made is not None:
-            self._call_made(machine, module, entry.function, made, is_used)
+            options = switches(module, entry.function) if takes_options else {}
+            self._call_made(machine, module, entry.function, made, options, is_used)
             return machine
         frame = _top_of(module.name)
         # Where an application takes the handlers of another file, importing it comes first.
         for begun in self._served_by(machine, module, entry):
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
-                options = _options(module, entry.function) if takes_options else {}
+                options = switches(module, entry.function) if takes_options else {}
                 self._call(machine, module, entry.function, ready, {**options, **given}, takes_options, is_used)
         return machine
 
@@ -616,7 +618,7 @@ class Runner:
         machine.record.outcomes = [_as_given(o) for o in seen] if takes_options else seen
         return Ran(owner, entry.function.qualname, machine, frozenset({entry.place}))
 
-    def _instance(self, entry: Caller, module: ir.Module) -> Made | None:
+    def _instance(self, entry: Caller, module: ir.Module, takes_options: bool) -> Made | None:
         """What a method begins with as others of its class do; None where it begins with what is its own."""
         facts = self.files.facts(module.name)
         if facts.may_route or facts.may_answer or self._kind is not Machine or self.listens:
@@ -626,7 +628,7 @@ class Runner:
         if self._instances is None:
             imported = partial(self._imported, assumed=True)
             self._instances = Instances(self.files, self._maker, imported)
-        return self._instances.of(module, entry.function)
+        return self._instances.of(module, entry.function, takes_options)
 
     def _maker(self, name: str, few: bool) -> Machine:
         return self._machine(name, assumed=True, purpose=Purpose.MAKING, follows_few=few)
@@ -789,15 +791,17 @@ class Runner:
         found = _find(machine, module, function, state, takes_options)
         _end(machine, frame, _applied(machine, module, function, found, given or {}, frame, is_used))
 
-    def _call_made(self, machine: Machine, module: ir.Module, function: ir.Function, made: Made, is_used: bool) -> None:
-        """Call a method of an instance with unknown arguments."""
+    def _call_made(
+        self, machine: Machine, module: ir.Module, function: ir.Function, made: Made, given: Given, is_used: bool
+    ) -> None:
+        """Call a method of an instance with unknown arguments, but for those that are ``given``."""
         begun = made.begun(machine, Site(module.name, function.ordinal))
         if begun is None:
             return
         state, instance = begun
         frame = _top_of(module.name)
         found = _method(machine, module, function, instance, state)
-        _end(machine, frame, _applied(machine, module, function, found, {}, frame, is_used))
+        _end(machine, frame, _applied(machine, module, function, found, given, frame, is_used))
 
     def _called(
         self, machine: Machine, module: ir.Module, function: ir.Function, state: State, given: Given, frame: Frame
@@ -864,28 +868,12 @@ def _as_seen(outcome: Outcome) -> Outcome:
 
 def _has_options(module: ir.Module, entry: Caller) -> bool:
     """Whether a function, or what makes the object of a method, takes numbers or switches that nobody has to give."""
-    return bool(_options(module, entry.function) or _options(module, _maker_of(module, entry.function)))
+    return bool(switches(module, entry.function) or switches(module, _maker_of(module, entry.function)))
 
 
 def _maker_of(module: ir.Module, function: ir.Function) -> ir.Function | None:
     cls, _, _ = function.qualname.rpartition(".")
     return constructor(module, cls) if cls and not is_of_class(module, function) else None
-
-
-def _options(module: ir.Module, function: ir.Function | None) -> dict[str, Value]:
-    """The numbers and switches that a function takes and that have a default, as arguments that are not known."""
-    if function is None:
-        return {}
-    given = [param.name for param in function.params if not param.unnamed and _counts_or_switches(param)]
-    return {name: unknown("param", module.name, function.ordinal, name) for name in given}
-
-
-def _counts_or_switches(param: ir.Param) -> bool:
-    """Whether a parameter has a number or a truth value for its default, or None in the place of one."""
-    if not isinstance(param.default, ir.Const):
-        return False
-    value = param.default.value
-    return isinstance(value, int) or (value is None and param.type in ("int", "bool"))
 
 
 def _as_given(outcome: Outcome) -> Outcome:
@@ -924,7 +912,7 @@ def _find(
         for last, method in machine.attribute(cls, parts[1], state, frame, site):
             return method, last
         return None, state
-    options = _options(module, _maker_of(module, function)) if takes_options else {}
+    options = switches(module, _maker_of(module, function)) if takes_options else {}
     for made, instance in machine.call_value(cls, [], options, state, frame, _making(module, parts[0], site)):
         if not machine.options.in_test:
             return _method(machine, module, function, instance, made)

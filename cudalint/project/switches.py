@@ -1,0 +1,22 @@
+"""The numbers and switches that callers may give: for some of them a function starts processes, otherwise not."""
+
+from __future__ import annotations
+
+from cudalint.ir import nodes as ir
+from cudalint.machine.values import Value, unknown
+
+
+def switches(module: ir.Module, function: ir.Function | None) -> dict[str, Value]:
+    """The numbers and switches that a function takes and that have a default, as arguments that are not known."""
+    if function is None:
+        return {}
+    given = [param.name for param in function.params if not param.unnamed and _counts_or_switches(param)]
+    return {name: unknown("param", module.name, function.ordinal, name) for name in given}
+
+
+def _counts_or_switches(param: ir.Param) -> bool:
+    """Whether a parameter has a number or a truth value for its default, or None in the place of one."""
+    if not isinstance(param.default, ir.Const):
+        return False
+    value = param.default.value
+    return isinstance(value, int) or (value is None and param.type in ("int", "bool"))
