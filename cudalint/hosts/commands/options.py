@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from cudalint.config import PLATFORMS
+from cudalint.discovery import SUFFIXES
 from cudalint.hosts.colours import Color
 from cudalint.hosts.commands.words import files, one_of
 
@@ -63,5 +65,15 @@ def output_file(what: str) -> Callable[[_Command], _Command]:
         "--output-file",
         metavar="FILE",
         shell_complete=files,
+        callback=_no_program,
         help=f"Write {what} there instead of standard output.",
     )
+
+
+def _no_program(_context: click.Context, _parameter: click.Parameter, file: str | None) -> str | None:
+    """The file that is to be written. Who names a program there meant something else, and would lose it."""
+    if file == "":
+        raise click.BadParameter("it names no file")
+    if file is not None and file.endswith(SUFFIXES) and os.path.lexists(file):
+        raise click.BadParameter(f"{file} is a program, and would be overwritten")
+    return file
