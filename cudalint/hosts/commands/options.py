@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import click
 
 from cudalint.config import PLATFORMS
-from cudalint.discovery import SUFFIXES
+from cudalint.discovery import PROJECT_FILE, SUFFIXES
 from cudalint.hosts.colours import Color
 from cudalint.hosts.commands.words import files, one_of
 
@@ -65,15 +65,18 @@ def output_file(what: str) -> Callable[[_Command], _Command]:
         "--output-file",
         metavar="FILE",
         shell_complete=files,
-        callback=_no_program,
+        callback=_no_source,
         help=f"Write {what} there instead of standard output.",
     )
 
 
-def _no_program(_context: click.Context, _parameter: click.Parameter, file: str | None) -> str | None:
-    """The file that is to be written. Who names a program there meant something else, and would lose it."""
+def _no_source(_context: click.Context, _parameter: click.Parameter, file: str | None) -> str | None:
+    """The file that is to be written: no program and no settings, which who names them there would lose."""
     if file == "":
         raise click.BadParameter("it names no file")
-    if file is not None and file.endswith(SUFFIXES) and os.path.lexists(file):
-        raise click.BadParameter(f"{file} is a program, and would be overwritten")
+    if file is None or not os.path.lexists(file):
+        return file
+    target = os.path.basename(os.path.realpath(file))
+    if target.endswith(SUFFIXES) or target == PROJECT_FILE:
+        raise click.BadParameter(f"{file} is not a report, and would be overwritten")
     return file
