@@ -115,6 +115,41 @@ def test_the_report_goes_to_a_file(run: Run, project: Path) -> None:
     assert done.stderr == "cudalint: error: nowhere/out.txt cannot be written: No such file or directory\n"
 
 
+@pytest.mark.parametrize("name", ["train.py", "new.ipynb", "pyproject.toml", "link.txt", ""])
+def test_no_report_takes_the_place_of_what_is_read(run: Run, project: Path, name: str) -> None:
+    (project / "new.ipynb").write_text("{}", encoding="utf-8")
+    (project / "link.txt").symlink_to("train.py")
+    before = {path: path.read_bytes() for path in project.iterdir() if path.is_file()}
+    words = f"{name} is not a report, and would be overwritten" if name else "it names no file"
+    for command in ("check", "map"):
+        done = run(command, "-o", name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == f"cudalint: error: invalid value for '-o' / '--output-file': {words}\n"
+    assert {path: path.read_bytes() for path in project.iterdir() if path.is_file()} == before
+    assert run("check", "-o", "report.py").returncode == 1  # which is no program of anybody yet
+    assert "CUD101" in (project / "report.py").read_text(encoding="utf-8")
+
+
+def test_no_report_takes_the_place_of_the_baseline(run: Run, project: Path) -> None:
+    run("check", "--write-baseline", "known.json")
+    before = (project / "known.json").read_bytes()
+    done = run("check", "--baseline", "known.json", "-o", "./known.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "cudalint: error: ./known.json is the baseline of this run: write the report to another file\n"
+    )
+    assert (project / "known.json").read_bytes() == before
+
+
+def test_what_is_complained_of_is_quoted_as_far_as_anybody_reads(run: Run, project: Path) -> None:
+    (project / "pyproject.toml").write_text(f"[tool.cudalint]\nselect = ['{'A' * 1_000_000}']\n", encoding="utf-8")
+    done = run("check")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "unknown rule 'AAA" in done.stderr
+    assert done.stderr.endswith("AAA...\n")
+    assert len(done.stderr) < 10_000
+
+
 def test_quiet_prints_findings_and_errors_only(run: Run, project: Path) -> None:
     assert run("check", "-q", "--extend-exclude", "*.py").stderr == ""
     assert run("check", "-q", "--isolated", "--select", "CUD2").stdout == ""

@@ -57,6 +57,9 @@ def test_a_place_may_have_a_column_as_reports_print_it(run: Run, tmp_path: Path)
     done = run("explain", f"{place}:0")
     assert done.returncode == 2
     assert "expected FILE:LINE, not" in done.stderr
+    done = run("explain", ".:1")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "cudalint: error: . is a folder: name a file, or ask for its --functions\n"
 
 
 def test_a_worker_knows_of_its_parent(run: Run, tmp_path: Path) -> None:

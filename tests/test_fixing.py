@@ -75,6 +75,18 @@ def test_unsafe_repairs_are_made_when_asked_for(run: Run, tmp_path: Path) -> Non
     assert run("check", "--fix", "--unsafe-fixes").stdout == "All checks passed!\n"
 
 
+def test_a_patch_says_what_more_there_would_be(run: Run, pinned: Path, tmp_path: Path) -> None:
+    (tmp_path / "selected.py").write_text(SELECTED)
+    done = run("check", "--diff")
+    assert (done.returncode, done.stderr) == (1, "Would make 1 repair; 1 more with --unsafe-fixes.\n")
+    assert "set_device" not in done.stdout
+    done = run("check", "--diff", "--unsafe-fixes")
+    assert (done.returncode, done.stderr) == (1, "Would make 2 repairs.\n")
+    done = run("check", "--diff", "selected.py")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "Would make 0 repairs; 1 more with --unsafe-fixes.\n"
+
+
 def test_the_configuration_grades_again(run: Run, pinned: Path, tmp_path: Path) -> None:
     (tmp_path / "selected.py").write_text(SELECTED)
     settings = '[tool.cudalint]\nextend-safe-fixes = ["CUD2"]\nextend-unsafe-fixes = ["CUD403"]\n'

@@ -429,6 +429,7 @@ def test_what_a_program_defines_that_a_magic_runs_is_of_the_kernel(
         ("%matplotlib inline\nx = 1\n", "pass\nx = 1\n"),
         ("for i in r:\n    !ls {i}\n    ?i\n", "for i in r:\n    pass\n    pass\n"),
         ("torch?\ntorch.cuda??\nx = 1 if y else 2\n", "pass\npass\nx = 1 if y else 2\n"),
+        ("?\n??\n  ? \nx = 1\n", "pass\npass\n  pass\nx = 1\n"),
         ("x = (a\n     % b)\ny = '''\n!ls\n'''\n", "x = (a\n     % b)\ny = '''\n!ls\n'''\n"),
         ("x = a \\\n  % b\n", "x = a \\\n  % b\n"),
         ("!ls \\\n  -l\nx = 1\n", "pass\n\nx = 1\n"),

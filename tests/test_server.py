@@ -473,7 +473,8 @@ def test_the_process_that_analyses_answers_one_job_after_the_other(project: Path
     assert lost == Refused(f"no such file or directory: {gone}")
     (in_cells,) = answers([Repair(book, {})])
     assert isinstance(in_cells, Repaired)
-    assert all(old != new for old, new in in_cells.texts.values())
+    ((old, new),) = in_cells.texts.values()
+    assert (old == new.replace('get_context("spawn").', ""), 'get_context("spawn")' in new) == (True, True)
 
 
 def test_what_the_process_that_analyses_cannot_do_is_said_and_ends_nothing(project: Path) -> None:
@@ -716,17 +717,17 @@ def test_an_editor_that_can_do_what_nobody_knows_yet_is_served(project: Path, la
 
 
 def test_a_question_that_cannot_be_understood_is_answered(project: Path) -> None:
-    asked = [
-        {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-        for number, (method, params) in enumerate(
-            [("textDocument/hover", [1, 2]), ("textDocument/hover", {"textDocument": 3}), ("no/such", {})], 5
-        )
+    asked: list[dict[str, object]] = [
+        {"id": 5, "method": "textDocument/hover", "params": [1, 2]},
+        {"id": 6, "method": "textDocument/hover", "params": {"textDocument": 3}},
+        {"id": 7, "method": "no/such", "params": {}},
+        {"id": 8, "method": "no/such"},
     ]
     done = subprocess.run(
         [sys.executable, "-m", "cudalint", "server"],
         cwd=project,
         env=environment(),
-        input=BEGIN + b"".join(map(_said, asked)) + SHUT_DOWN + EXIT,
+        input=BEGIN + b"".join(_said({"jsonrpc": "2.0", **one}) for one in asked) + SHUT_DOWN + EXIT,
         capture_output=True,
         timeout=60,
         check=False,
@@ -734,7 +735,22 @@ def test_a_question_that_cannot_be_understood_is_answered(project: Path) -> None
     assert done.returncode == 0
     answers = (json.loads(part[part.index(b"{") :]) for part in done.stdout.split(b"Content-Length: ")[1:])
     codes = {one["id"]: one["error"]["code"] for one in answers if "error" in one}
-    assert codes == {5: -32602, 6: -32602, 7: -32601}
+    assert codes == {5: -32602, 6: -32602, 7: -32601, 8: -32601}
+
+
+def test_what_is_told_in_a_way_that_nobody_knows_is_passed_over(project: Path) -> None:
+    told = [{"method": "no/such"}, {"method": "$/no/such"}, {"method": "no/such", "params": [1]}]
+    done = subprocess.run(
+        [sys.executable, "-m", "cudalint", "server"],
+        cwd=project,
+        env=environment(),
+        input=BEGIN + b"".join(_said({"jsonrpc": "2.0", **one}) for one in told) + SHUT_DOWN + EXIT,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"window/showMessage" not in done.stdout
 
 
 @pytest.mark.parametrize("length", [10**14, 10**26])

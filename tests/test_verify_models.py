@@ -135,7 +135,7 @@ OWN = Framework(
 def test_expressions_that_crash_or_hang_leave_nobody_and_stop_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(facts, "_HANG_SECONDS", 0.5)
+    monkeypatch.setattr(facts, "_HANG_SECONDS", 3.0)  # a busy machine may take a second for what takes no time
     lines: list[str] = []
     found = facts.measure(ONE_GPU, [OWN], say=lines.append, environment={"MARK": str(tmp_path)}).expressions
     assert alive(f"MARK={tmp_path}") == []

@@ -83,3 +83,19 @@ def test_it_ends_with_the_last_exit_code_when_its_reader_has_gone(tmp_path: Path
 def test_what_cannot_be_watched_is_one_line(run: Run, tmp_path: Path, options: list[str]) -> None:
     done = run("check", "--watch", *options)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+
+
+def test_a_file_that_goes_is_said_and_checked_again_when_it_is_back(tmp_path: Path, forked: str) -> None:
+    train = tmp_path / "train.py"
+    train.write_text(forked, encoding="utf-8")
+    with watching(tmp_path, "train.py") as process:
+        assert "CUD101" in said(process)[0]
+        complained(process, "files are watched")
+        train.unlink()
+        complained(process, "error: no such file or directory: train.py")
+        save(train, "x = 1\n")
+        assert said(process)[-1] == "All checks passed!\n"
+        for _ in range(2):  # after what is missing, and after the last check
+            complained(process, "files are watched")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0

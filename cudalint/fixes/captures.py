@@ -11,7 +11,6 @@ from cudalint.fixes import layout, names
 from cudalint.fixes.view import View
 
 Function = cst.FunctionDef | cst.Lambda
-_Comprehension = cst.GeneratorExp | cst.ListComp | cst.SetComp | cst.DictComp
 # These look at what is around the code that calls them.
 _LOOK_AROUND = frozenset({"super", "__class__", "locals", "vars", "eval", "exec", "dir"})
 _UNMOVED = (cst.Global, cst.Nonlocal, cst.ClassDef, cst.Match, cst.Yield, cst.Await)

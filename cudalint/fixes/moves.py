@@ -11,8 +11,6 @@ from cudalint.fixes.edits import Change
 from cudalint.fixes.statements import begins_with_import, is_docstring
 from cudalint.fixes.view import View
 
-_Simple = cst.BaseSmallStatement | cst.BaseStatement
-
 
 def inserted_before(view: View, node: cst.CSTNode, lines: Sequence[str]) -> list[Change]:
     """Put simple statements before the one that a node is part of; inline where that one shares its row."""

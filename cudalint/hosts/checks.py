@@ -187,6 +187,9 @@ def _input(paths: tuple[str, ...], options: CheckOptions) -> Input:
     given = inputs.take(paths, options.settings, options.stdin_filename, quiet=options.printing.quiet)
     if options.prune_baseline and given.effective.baseline is None:
         raise click.UsageError("--prune-baseline needs a baseline: --baseline FILE, or the key in the configuration")
+    known, report = given.effective.baseline, options.printing.output_file
+    if known is not None and report is not None and os.path.realpath(known) == os.path.realpath(report):
+        raise click.UsageError(f"{report} is the baseline of this run: write the report to another file")
     options.printing.warn(given.opened.warnings)
     if not given.effective.selection.shows_any(rules.codes()):
         options.printing.warn(["no rule is selected, so nothing is looked for"])

@@ -16,6 +16,8 @@ from cudalint.report.plain import plain
 _GONE = frozenset({errno.EPIPE, errno.EIO, errno.ENXIO, errno.ESHUTDOWN})
 # No room on a disk, or none that this user may have.
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+# Of what a line quotes, nobody reads more: the word of a settings file may have megabytes.
+_MOST_SAID = 8_000
 
 
 def is_full(error: OSError) -> bool:
@@ -39,8 +41,9 @@ def save(path: str, text: str) -> None:
 
 def say(text: str) -> None:
     """Write one line for the user to standard error, harmless whatever names it holds."""
+    shown = text if len(text) <= _MOST_SAID else f"{text[:_MOST_SAID]}..."
     try:
-        _write(sys.stderr, f"{plain(text)}\n")
+        _write(sys.stderr, f"{plain(shown)}\n")
     except ConfigError:
         return  # there is no place left to complain
 

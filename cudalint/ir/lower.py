@@ -540,7 +540,7 @@ class Lowering:
     def _number(self, node: cst.Integer | cst.Float | cst.Imaginary) -> ir.Expr:
         ordinal = self._mark(node)
         try:
-            value = node.evaluated_value
+            value = _number_of(node)
         except (ValueError, SyntaxError):
             return ir.Opaque(ordinal, ())
         is_known = not isinstance(value, int) or value.bit_length() <= MOST_BITS
@@ -825,6 +825,17 @@ _EXPRESSIONS: dict[type[cst.CSTNode], _LowerExpr] = {
     cst.NamedExpr: Lowering._walrus,  # type: ignore[dict-item]
     cst.Lambda: Lowering._lambda,  # type: ignore[dict-item]
 }
+
+
+def _number_of(node: cst.Integer | cst.Float | cst.Imaginary) -> complex:
+    """The value of a literal. That of most is told without Python's parser, which tables of numbers would keep busy."""
+    match node:
+        case cst.Integer():
+            return int(node.value, 0)
+        case cst.Float():
+            return float(node.value)
+        case _:
+            return node.evaluated_value
 
 
 def _plain_string(literal: str) -> str:

@@ -15,12 +15,17 @@ class Tolerant(LanguageServerProtocol):
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A message of the editor as an object."""
         try:
-            return super().structure_message(self._known(data))
+            return super().structure_message(self._known(self._complete(data)))
         except JsonRpcException as error:
             if "method" in data and isinstance(data.get("id"), int | str):
                 # Who asked waits for it.
                 self._send_response(data["id"], error=error.to_response_error())
             raise
+
+    def _complete(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The message with parameters, which it may leave out and pygls demands of a method that nobody knows."""
+        method = data.get("method")
+        return data if method is None or self.get_message_type(method) is not None else {"params": None, **data}
 
     def _known(self, data: dict[str, Any]) -> dict[str, Any]:
         """The message; of what an editor says that it can do, without that which this version has no name for."""

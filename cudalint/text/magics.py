@@ -19,7 +19,7 @@ from cudalint.text.scan import Kind, lexemes
 _TRANSPARENT = frozenset({"time", "timeit", "capture", "prun", "debug", "memit", "mprun", "lprun", "scalene"})
 _WRITING = frozenset({"writefile", "file"})
 _CELL_MAGIC = re.compile(r"%%(\w+)[ \t]*(.*)")
-_LINE = re.compile(r"([ \t]*)(?:[%!]|\?{1,2}[ \t]*[\w.*]|[/,;](?=\w))")
+_LINE = re.compile(r"([ \t]*)(?:[%!?]|[/,;](?=\w))")
 _QUESTION = re.compile(r"([ \t]*)%{0,2}[\w.*]+(?:\[[^\]\r\n]*\])?\?{1,2}[ \t]*(?=[\r\n]|$)")
 _ASSIGNMENT = re.compile(r"([ \t]*[\w.,* \t\[\]'\"]+?[ \t]*=)[ \t]*[%!](?!=)[^\r\n]*")
 _ENVIRONMENT = re.compile(r"([ \t]*)%(?:set_)?env[ \t]+(\w+)(?:[ \t]*=[ \t]*|[ \t]+)([^\r\n]*?)[ \t]*$")

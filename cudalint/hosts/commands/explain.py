@@ -64,6 +64,8 @@ def _parsed(place: str) -> tuple[str, int | None, int]:
         raise click.UsageError(f"expected {filename}:CELL:LINE, not {place!r}")
     if not filename or not row.isdecimal() or int(row) < 1:
         raise click.UsageError(f"expected FILE:LINE, not {place!r}")
+    if os.path.isdir(filename):
+        raise click.UsageError(f"{filename} is a folder: name a file, or ask for its --functions")
     return filename, None, int(row)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
 from cudalint.config import PLATFORMS
+from cudalint.discovery import PROJECT_FILE, SUFFIXES
 from cudalint.hosts.colours import Color
 from cudalint.hosts.commands.words import files, one_of
 
@@ -63,5 +65,18 @@ def output_file(what: str) -> Callable[[_Command], _Command]:
         "--output-file",
         metavar="FILE",
         shell_complete=files,
+        callback=_no_source,
         help=f"Write {what} there instead of standard output.",
     )
+
+
+def _no_source(_context: click.Context, _parameter: click.Parameter, file: str | None) -> str | None:
+    """The file that is to be written: no program and no settings, which who names them there would lose."""
+    if file == "":
+        raise click.BadParameter("it names no file")
+    if file is None or not os.path.lexists(file):
+        return file
+    target = os.path.basename(os.path.realpath(file))
+    if target.endswith(SUFFIXES) or target == PROJECT_FILE:
+        raise click.BadParameter(f"{file} is not a report, and would be overwritten")
+    return file
