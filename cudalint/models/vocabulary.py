@@ -94,7 +94,7 @@ class Vocabulary:
         if does == _APPLICATION and "type" not in entry:
             self.applications.update(name.encode() for name in names)
         is_thread = does in _THREADS or (does in STARTS and entry.get("library") == _OF_THREADS)
-        # What says that its ``run()`` may be told to start no threads starts some; so does what has them for some requests.
+        # What says that its ``run()`` may be told to start no threads starts some, or that some requests have one.
         is_thread = is_thread or (does == _APPLICATION and not {"key", "value"}.isdisjoint(entry))
         kind = self.threads if is_thread else self.starts
         for mark in marks:
