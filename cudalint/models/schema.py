@@ -155,7 +155,7 @@ DOES = frozenset(
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
         "future.outcome", "future.callback", "class.method", "class.patched", "command.context",
         "command.current-context",
-        "stack.callback", "closing", "held", "held.called", "chain", "groups",
+        "stack.callback", "closing", "held", "held.called", "chain", "tee", "groups",
         "closing.leave", "queue.local", "queue.local.put", "queue.local.get", "queue.local.size", "event.local.asked",
         "event.local", "event.record", "event.local.give", "event.local.wait", "event.local.meet",
         "heap", "heap.push",

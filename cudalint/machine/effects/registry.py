@@ -135,6 +135,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "held": callables.held,
     "held.called": callables.called_through,
     "chain": iteration.chain,
+    "tee": iteration.tee,
     "groups": iteration.groups,
     "future.outcome": results.outcome_of_task,
     "future.callback": results.done_callback,

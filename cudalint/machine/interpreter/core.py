@@ -779,6 +779,10 @@ class Core(Hooks, ABC):
         """``manager.__enter__()``; an unknown manager enters as itself."""
 
     @abstractmethod
+    def as_raised(self, exception: Value, state: State) -> Raised:
+        """An exception, or a class of them, on its way."""
+
+    @abstractmethod
     def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``manager.__exit__(None, None, None)``."""
 
