@@ -253,7 +253,7 @@ DOES = frozenset(
         "test.fixture", "test.parametrize", "test.row", "test.skip", "text-pipe", "text-pipe.add", "text-pipe.worker",
         "thread", "thread.call", "thread.alive", "thread.cancel", "thread.join", "thread.start",
         "thread.trials", "through", "trainer",
-        "trainer.fit", "trainer.rank",
+        "trainer.fit", "trainer.loops", "trainer.rank",
         "trainer.strategy", "tree.map", "transformers.arguments", "transformers.evaluate", "transformers.train",
         "transformers.trainer", "type", "type-hints", "type.call",
         "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",

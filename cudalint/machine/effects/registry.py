@@ -603,6 +603,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "trainer": lightning.trainer,
     "trainer.strategy": lightning.strategy,
     "trainer.fit": lightning.trainer_fit,
+    "trainer.loops": lightning.loops,
     "trainer.rank": lightning.trains_in_rank,
     "fabric": fabric.fabric,
     "fabric.launch": fabric.launch,

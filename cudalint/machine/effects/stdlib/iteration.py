@@ -196,7 +196,7 @@ def chain(machine: Machine, call: Call) -> Results:
 
 
 def tee(machine: Machine, call: Call) -> Results:
-    """``itertools.tee(xs)``: several iterators, each over all its elements; a generator runs for the first that asks."""
+    """``itertools.tee(xs)``: several iterators over all its elements; a generator runs for the first that asks."""
     given, number = call.get("iterable") or (), integer(call.get("n") or const(2))
     if number is None or not 0 < number <= _MOST_SLICED:
         return [(call.state, unknown("tee", call.site))]
