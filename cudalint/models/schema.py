@@ -225,7 +225,7 @@ DOES = frozenset(
         "own-instance", "parallel",
         "parallel.backend", "parallel.backend.exit", "parallel.call", "parallel.enter", "parallel.exit",
         "parallel.imported", "partial", "pickle.dump", "pickle.load",
-        "pid", "pin", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
+        "connection", "pid", "pin", "pipe", "placed", "pool", "pool.apply", "pool.end", "pool.map",
         "pool.once", "pool.handed", "pool.subclass", "process", "process.alive", "process.current", "process.join",
         "process.parent", "process.start", "put", "cycle", "count", "islice", "slice", "queue.enqueue", "queue.work",
         "product", "queue.worker", "range", "reader", "reader.read", "record.validated", "reduce",

@@ -497,6 +497,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "thread.start": threads.thread_start,
     "lock": channels.lock,
     "pipe": channels.pipe,
+    "connection": channels.connection,
     "put": channels.put,
     "wait": channels.wait,
     "value.get": channels.get_value,
