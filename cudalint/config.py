@@ -121,8 +121,9 @@ class Config:
     severity: tuple[tuple[str, Severity], ...] = ()
     # How large files may be that are looked at, and how far and how long they are.
     limits: Limits = DEFAULT
-    # Whether a nearer pyproject.toml with settings counts for the files below it.
+    # Whether a nearer pyproject.toml counts for the files below it, and for the Pythons that programs there run on.
     by_folder: bool = True
+    pythons_by_folder: bool = False
     given: Given = field(default_factory=Given)
     # How many processes may run entries; None for as many as there are cores. No result depends on it.
     jobs: int | None = None
@@ -138,7 +139,28 @@ class Config:
         What a project grades or accepts by its own judgement is left out.
         """
         here = (sys.version_info.major, sys.version_info.minor)
-        return replace(self, severity=(), baseline=None, target_versions=(here, here))
+        return replace(self, severity=(), baseline=None, target_versions=(here, here), pythons_by_folder=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Pythons:
+    """The Pythons that programs below a folder run on, and whether ``target-version`` said so."""
+
+    versions: Versions = DEFAULT_VERSIONS
+    is_chosen: bool = False
+
+    def below(self, target: Versions | None, required: Versions | None) -> Pythons:
+        """What holds below a folder further in, whose pyproject.toml says this.
+
+        What was chosen for all of a repository is narrowed by what one of its projects requires, unless that is
+        another Python altogether.
+        """
+        if target is not None:
+            return Pythons(target, is_chosen=True)
+        if required is None:
+            return self
+        lowest, highest = max(self.versions[0], required[0]), min(self.versions[1], required[1])
+        return Pythons((lowest, highest), is_chosen=True) if self.is_chosen and lowest <= highest else Pythons(required)
 
 
 def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = False) -> Config:
@@ -151,19 +173,27 @@ def load(paths: Iterable[str], file: str | None = None, *, isolated: bool = Fals
     start = _shared_directory(paths)
     if isolated:
         return Config(root=_root(start), by_folder=False)
-    return _with_dependencies(_nearest(start) if file is None else _from_file(file, start))
+    found = replace(_nearest(start), pythons_by_folder=True) if file is None else _from_file(file, start)
+    return _with_dependencies(found)
 
 
 def _nearest(start: str) -> Config:
-    first: tuple[str, Mapping[str, object]] | None = None
+    inner: list[tuple[str, Mapping[str, object]]] = []
     for path in _upwards(start, PROJECT_FILE):
         document = _read_toml(path)
         if "cudalint" in _table(document, "tool"):
-            return _parse(path, document)
-        first = first or (path, document)
-    if first is not None:
-        return _parse(*first)
-    return Config(root=_root(start))
+            return _with_pythons_of(_parse(path, document), document, [said for _, said in reversed(inner)])
+        inner.append((path, document))
+    return _parse(*inner[0]) if inner else Config(root=_root(start))
+
+
+def _with_pythons_of(found: Config, document: Mapping[str, object], inner: Iterable[Mapping[str, object]]) -> Config:
+    """A configuration with the Pythons that files further in require, which have no settings."""
+    is_chosen = "target-version" in _table(_table(document, "tool"), "cudalint")
+    pythons = Pythons(found.target_versions, is_chosen)
+    for said in inner:
+        pythons = pythons.below(None, _requirement(said))
+    return replace(found, target_versions=pythons.versions)
 
 
 def _with_dependencies(found: Config) -> Config:
@@ -177,6 +207,24 @@ def in_folder(path: str) -> Config | None:
     """What a pyproject.toml below the run's says of its files; None where it has no settings."""
     document = _read_toml(path)
     return _parse(path, document) if "cudalint" in _table(document, "tool") else None
+
+
+def pythons_in(path: str, above: Pythons) -> Pythons:
+    """The Pythons that programs run on below the folder of a pyproject.toml, where those ``above`` hold around it."""
+    document = _read_toml(path)
+    chosen = _table(_table(document, "tool"), "cudalint").get("target-version")
+    return above.below(parse_versions(chosen) if isinstance(chosen, str) else None, _requirement(document))
+
+
+def _requirement(document: Mapping[str, object]) -> Versions | None:
+    """The Pythons that a project requires; None where it says nothing that can be understood."""
+    requires = _table(document, "project").get("requires-python")
+    if not isinstance(requires, str):
+        return None
+    try:
+        return _required_versions(requires)
+    except ConfigError:
+        return None  # nothing of cudalint's stands in that file
 
 
 def on_top(found: Config, given: Given) -> Config:
@@ -234,6 +282,7 @@ def on_target(found: Config, target_version: str | None, platform: str | None) -
     return replace(
         found,
         target_versions=found.target_versions if target_version is None else parse_versions(target_version),
+        pythons_by_folder=found.pythons_by_folder and target_version is None,
         platform=found.platform if platform is None else parse_platform(platform),
     )
 

@@ -39,9 +39,10 @@ class Report:
     ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
     ``is_compared`` with one, and ``vanished`` are its entries that are not found any more. ``texts`` holds the files
     that findings and traces point into; ``cells`` says of those that come from notebooks where their rows are.
-    ``target_versions`` are those of the Python that runs the programs, and from ``fail_on`` on a finding fails the run,
-    as the settings say. ``settings`` are the files of settings that the programs read. ``warnings`` are said in any
-    case; ``notes`` of the analysis and ``failures``, tracebacks of cudalint, only with ``--verbose``.
+    ``target_versions`` are those of the Python that runs the programs, ``pythons`` those of others below some folders,
+    and from ``fail_on`` on a finding fails the run, as the settings say. ``settings`` are the files of settings that
+    the programs read. ``warnings`` are said in any case; ``notes`` of the analysis and ``failures``, tracebacks of
+    cudalint, only with ``--verbose``.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -53,6 +54,7 @@ class Report:
     failures: tuple[str, ...] = ()
     silenced: tuple[Finding, ...] = ()
     target_versions: Versions = DEFAULT_VERSIONS
+    pythons: tuple[tuple[str, Versions], ...] = ()
     known: tuple[Finding, ...] = ()
     vanished: tuple[Entry, ...] = ()
     is_compared: bool = False

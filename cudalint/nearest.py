@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from cudalint import config
-from cudalint.config import Config
+from cudalint.config import Config, Pythons, Versions
 from cudalint.discovery import PROJECT_FILE, Exclusion
 from cudalint.finding import Applicability, Finding
 from cudalint.policy.globs import Globs
@@ -18,7 +18,8 @@ class Nearest:
     """The configurations of a run, by folder.
 
     ``base`` is the configuration of the run: it counts where no other table is nearer, and for all that concerns
-    programs as a whole, whose files may lie under several (Python versions, models, what fails a run).
+    programs as a whole, whose files may lie under several (models, what fails a run). On which Pythons a program
+    runs is said above the file that is started.
 
     Raises:
         ConfigError: when a configuration is asked for that says what cannot be followed.
@@ -27,6 +28,8 @@ class Nearest:
     def __init__(self, base: Config) -> None:
         self._base = base
         self._known: dict[str, Config] = {}
+        # The Pythons below each folder, and the innermost folder around it that says so; none where the run's hold.
+        self._pythons: dict[str, tuple[str, Pythons] | None] = {}
 
     def of(self, path: str) -> Config:
         """What counts for a file."""
@@ -43,6 +46,27 @@ class Nearest:
         """The configurations besides the run's that count for some files, by where they were read."""
         found = {one.source: one for one in map(self.of, paths) if one is not self._base}
         return tuple(found[source] for source in sorted(found, key=str))
+
+    def pythons(self, paths: Iterable[str]) -> tuple[tuple[str, Versions], ...]:
+        """The folders that say on which Pythons programs among these files run, the innermost first."""
+        if not self._base.pythons_by_folder:
+            return ()
+        said = dict(filter(None, map(self._pythons_of, {os.path.dirname(path) for path in paths})))
+        inwards = sorted(said, key=lambda folder: (-len(folder), folder))
+        return tuple((folder, said[folder].versions) for folder in inwards)
+
+    def _pythons_of(self, folder: str) -> tuple[str, Pythons] | None:
+        if folder not in self._pythons:
+            self._pythons[folder] = self._pythons_said(folder) if self._lies_in_project(folder) else None
+        return self._pythons[folder]
+
+    def _pythons_said(self, folder: str) -> tuple[str, Pythons] | None:
+        above = os.path.dirname(folder)
+        around = None if above == folder else self._pythons_of(above)
+        path = os.path.join(folder, PROJECT_FILE)
+        if not os.path.lexists(path):
+            return around
+        return folder, config.pythons_in(path, Pythons() if around is None else around[1])
 
     def shows(self, finding: Finding) -> bool:
         """Whether the settings of its file show a finding."""

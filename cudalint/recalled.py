@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from cudalint.found import Effort, Report
-from cudalint.intake import Read, states, take_bytes, take_text
+from cudalint.intake import Read, take_bytes, take_text
 from cudalint.results import Question, Result
 from cudalint.text.source import SourceFile
 
 
-def recalled(asked: Question, files: tuple[Read, ...], rest: Callable[[], tuple[Read, ...]]) -> Report | None:
+def recalled(
+    asked: Question,
+    files: tuple[Read, ...],
+    rest: Callable[[], tuple[Read, ...]],
+    states_of: Callable[[tuple[Read, ...]], Iterable[str | bytes]],
+) -> Report | None:
     """The report of an earlier run over the same; the rest of the project is read where that one needed it."""
     known = asked.answer()
     if known is not None and known.is_partial:
-        known = asked.about(*states(rest())).answer()
+        known = asked.about(*states_of(rest())).answer()
         files += rest()
     return None if known is None else replayed(known, _decoded(file for file in files if file.path in known.texts))
 

@@ -41,7 +41,7 @@ from cudalint.salvage import Outcome, of_analyses, salvage
 from cudalint.settings_files import NONE_READ, SettingsRead
 from cudalint.store import Store
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
-from cudalint.text.source import Cells
+from cudalint.text.source import Cells, SourceFile
 from cudalint.unparsed import syntax_errors, worth_reading
 
 if TYPE_CHECKING:
@@ -124,8 +124,8 @@ class Session:
         others = self._nearest.others(file.path for file in files)
         words = (*map(os.path.abspath, paths), *map(_of_files, others), *empty)
         asked = self._question("project", str(repair), str(whole), str(once), *words)
-        asked = asked.about(*accepted.states()).about(*states(files))
-        known = recalled(asked, files, rest)
+        asked = asked.about(*accepted.states()).about(*self._states_of(files))
+        known = recalled(asked, files, rest, self._states_of)
         if known is not None:
             return self._framed(known)
         facts = self._facts()
@@ -143,14 +143,16 @@ class Session:
         if is_partial:
             asked.keep(Result(is_partial=True))
         if not _is_changed(report, admits):
-            keep(asked.about(*states(rest())) if is_partial else asked, report)
+            keep(asked.about(*self._states_of(rest())) if is_partial else asked, report)
         return self._framed(report)
 
     def _framed(self, report: Report) -> Report:
         """A report with what the configuration says of the run."""
         config = self._config
         is_compared = config.baseline is not None or self._before is not None
-        return replace(report, target_versions=config.target_versions, is_compared=is_compared, fail_on=config.fail_on)
+        pythons = self._nearest.pythons(finding.span.filename for finding in report.findings)
+        said = replace(report, target_versions=config.target_versions, pythons=pythons)
+        return replace(said, is_compared=is_compared, fail_on=config.fail_on)
 
     def _accepted(self, files: Iterable[str]) -> Accepted:
         """What is known already of some files, and of those that are gone."""
@@ -195,7 +197,7 @@ class Session:
         path = os.path.abspath(filename)
         accepted = self._accepted((path,))
         asked = self._question("alone", str(honour_noqa), str(repair), type(content).__name__)
-        asked = asked.about(*accepted.states()).about(path, content)
+        asked = asked.about(*accepted.states()).about(repr(self._nearest.pythons((path,))), path, content)
         known = asked.answer()
         if known is not None:
             return self._framed(replayed(known, {source.path: source for source in alone(path, content)}))
@@ -230,7 +232,7 @@ class Session:
         path = os.path.abspath(filename)
         if cell is not None:
             row = _row_of(intake, path, cell, row)
-        return explain(intake.sources, self._options(), path, row, self._store)
+        return explain(intake.sources, self._options(intake.sources), path, row, self._store)
 
     def seen(self, filename: str) -> Seen:
         """What the analysis believes about all lines of a file; raises ``NotFound`` for a missing one."""
@@ -241,7 +243,7 @@ class Session:
 
         path = os.path.abspath(filename)
         cells = next((source.cells for source in intake.sources if source.path == path), None)
-        return replace(seen(intake.sources, self._options(), path, self._store), cells=cells)
+        return replace(seen(intake.sources, self._options(intake.sources), path, self._store), cells=cells)
 
     def functions(self, paths: Iterable[str]) -> list[str]:
         """What the functions of some files do to CUDA and processes; raises ``NotFound`` for a missing file."""
@@ -251,7 +253,7 @@ class Session:
         from cudalint.project.beliefs import functions
 
         about = frozenset(self.selected(paths))
-        return functions(intake.sources, self._options(), self._config.root, self._store, about)
+        return functions(intake.sources, self._options(intake.sources), self._config.root, self._store, about)
 
     def map(self, paths: Iterable[str]) -> ProcessMap:
         """The processes of the program behind some files; raises ``NotFound`` for a missing file."""
@@ -268,7 +270,7 @@ class Session:
         from cudalint.project.beliefs import processes
 
         about = frozenset(selected)
-        made = processes(intake.sources, self._options(), self._config.root, self._store, about)
+        made = processes(intake.sources, self._options(intake.sources), self._config.root, self._store, about)
         raw = (*intake.findings, *made.analysis.findings)
         raw = (*raw, *syntax_errors(worth_reading(intake.sources, selected, paths), raw))
         kept = suppression.apply(made.analysis.findings, _comments_of(intake)).kept
@@ -342,11 +344,17 @@ class Session:
         metadata += [] if root is None else deployments.paths(root)
         return asked.about(*words).about(repr(decisive), *states(read((*config.models, *metadata))))
 
-    def _options(self) -> Options:
+    def _states_of(self, files: Sequence[Read]) -> Iterator[str | bytes]:
+        """What decides what files mean: what they hold, and the Pythons that programs among them run on."""
+        yield repr(self._nearest.pythons(file.path for file in files))
+        yield from states(files)
+
+    def _options(self, sources: Iterable[SourceFile]) -> Options:
         from cudalint.project.analysis import Options
 
         config = self._config
-        return Options(config.target_versions, config.platform, config.models, config.limits)
+        nearer = self._nearest.pythons(source.path for source in sources)
+        return Options(config.target_versions, config.platform, config.models, config.limits, nearer)
 
     def _analyse(
         self,
@@ -362,7 +370,7 @@ class Session:
         # Only here, so that a run with nothing to analyse never pays for the parser.
         from cudalint.project.analysis import analyse
 
-        options, root = self._options(), self._config.root
+        options, root = self._options(intake.sources), self._config.root
         jobs = self._config.jobs
         run = partial(analyse, options=options, alone=alone, root=root, store=self._store, jobs=jobs, known=facts)
         try:

@@ -396,6 +396,19 @@ def test_a_worker_that_a_server_forked_after_cuda_opens_no_value_on_the_gpu(
     assert [f.code for f in analyse(files, Options(target_versions=ONLY_SERVED)).findings] == codes
 
 
+def test_nicegui_keeps_a_fork_server_from_importing_main() -> None:
+    text = (
+        "import torch\nfrom nicegui import run, ui\n\nmodel = torch.nn.Linear(2, 2).cuda()\n\n\n"
+        "def infer(n):\n    return torch.ones(n).cuda().sum().item()\n\n\n"
+        "async def clicked():\n    ui.notify(await run.cpu_bound(infer, 4))\n\n\n"
+        "ui.button('go', on_click=clicked)\nui.run()\n"
+    )
+    source = SourceFile("main.py", text, text.encode())
+    assert not analyse([source], Options(target_versions=ONLY_SERVED)).findings
+    (found,) = analyse([source], Options(target_versions=((3, 10), (3, 14)))).findings
+    assert (found.code, found.condition) == ("CUD104", "before Python 3.14")
+
+
 def test_contexts_on_one_gpu_are_shown_where_they_are_opened_not_where_the_driver_was_asked() -> None:
     text = (
         "import multiprocessing as mp\nimport torch\n\n\n"

@@ -40,6 +40,7 @@ LAYERS = (
     "machine.shapes",
     "machine.mapping",
     "machine.inheritance",
+    "project.pythons",
     "project.entry_result",
     "project.entry_store",
     "project.fixtures",  # runs what pytest puts around a test

@@ -111,3 +111,88 @@ def test_folders_outside_of_the_project_have_no_say(run: Run, services: Path) ->
     write(services / "api", "[tool.cudalint]\nextra-paths = ['../jobs']\n")
     write(services / "jobs", "[tool.cudalint]\nunknown = 1\n")
     assert run("check", "--select", "CUD204", "api").returncode == 1
+
+
+# A worker that is forked uses CUDA after its parent: wrong until Python 3.13, since 3.14 a fork server starts it.
+FORKED = """import multiprocessing
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    torch.cuda.init()
+    with multiprocessing.Pool(2) as pool:
+        print(pool.map(work, [1, 2]))
+"""
+
+
+@pytest.fixture
+def projects(tmp_path: Path) -> Path:
+    """A repository whose projects run on different Pythons."""
+    for name in ("old", "new", "new/tools", "any"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.py").write_text(FORKED, encoding="utf-8")
+    write(tmp_path, "[project]\nrequires-python = '>=3.10,<3.14'\n")
+    write(tmp_path / "new", "[project]\nrequires-python = '>=3.14'\n")
+    write(tmp_path / "any", "[project]\nrequires-python = '>=3.12'\n")
+    return tmp_path
+
+
+def forked(run: Run, root: Path, *arguments: str) -> dict[str, str | None]:
+    """The conditions under which programs fork, by their folder."""
+    done = run("check", "--output-format", "json", "--select", "CUD101", *arguments)
+    assert done.stderr == ""
+    found = json.loads(done.stdout)
+    return {str(Path(e["filename"]).parent.relative_to(root)): e["condition"] for e in found}
+
+
+BEFORE = "before Python 3.14"
+
+
+def test_each_project_says_on_which_pythons_its_programs_run(run: Run, projects: Path) -> None:
+    assert forked(run, projects) == {"old": None, "any": BEFORE}
+    assert forked(run, projects, "new") == {}
+    assert forked(run, projects, "new/tools/run.py", "old") == {"old": None}
+    assert forked(run, projects, "any/run.py") == {"any": BEFORE}
+    # What names one for all counts before.
+    every = dict.fromkeys(("old", "new", "new/tools", "any"))
+    assert forked(run, projects, "--target-version", "3.12") == every
+    assert forked(run, projects, "--target-version", "3.14") == {}
+    assert forked(run, projects, "--config", "any/pyproject.toml") == dict.fromkeys(every, BEFORE)
+
+
+def test_a_target_version_is_narrowed_by_what_a_project_requires(run: Run, projects: Path) -> None:
+    write(projects, "[tool.cudalint]\ntarget-version = '3.12'\n")
+    # None of those that were chosen can run a project that requires others.
+    assert forked(run, projects) == {"old": None, "any": None}
+    assert forked(run, projects, "any") == {"any": None}
+    assert forked(run, projects, "new") == {}
+    write(projects / "new/tools", "[tool.cudalint]\ntarget-version = '3.13'\n")
+    assert forked(run, projects) == {"old": None, "any": None, "new/tools": None}
+
+
+def test_a_project_that_says_nothing_sensible_of_its_python_says_nothing(run: Run, projects: Path) -> None:
+    write(projects / "new", "[project]\nrequires-python = 'three'\n")
+    assert forked(run, projects) == {"old": None, "new": None, "new/tools": None, "any": BEFORE}
+
+
+def test_a_cached_result_rests_on_the_pythons_of_all_projects(run: Run, projects: Path) -> None:
+    for _ in range(2):
+        assert forked(run, projects, "--cache-dir", "kept") == {"old": None, "any": BEFORE}
+    write(projects / "any", "[project]\nrequires-python = '>=3.14'\n")
+    assert forked(run, projects, "--cache-dir", "kept") == {"old": None}
+
+
+def test_what_projects_share_is_run_on_the_pythons_of_each(run: Run, projects: Path) -> None:
+    shared = "import sys\n\nMETHOD = 'fork' if sys.version_info < (3, 14) else 'spawn'\n"
+    (projects / "ways.py").write_text(shared, encoding="utf-8")
+    text = FORKED.replace("import torch\n", "import torch\n\nimport ways\n").replace(
+        "multiprocessing.Pool", "multiprocessing.get_context(ways.METHOD).Pool"
+    )
+    for name in ("old", "new"):
+        (projects / name / "run.py").write_text(text, encoding="utf-8")
+    assert forked(run, projects, "old", "new/run.py") == {"old": None}

@@ -45,8 +45,13 @@ def _plain_yields(body: Iterable[ir.Stmt]) -> Iterator[ir.Yield]:
                 yield found
             case ir.If():
                 yield from _plain_yields((*statement.body, *statement.orelse))
-            case ir.For() | ir.While() | ir.With() | ir.Try():
+            case ir.For() | ir.While() | ir.With():
                 yield from _plain_yields(statement.body)
+            case ir.Try():
+                yield from _plain_yields(statement.body)
+                # What comes at the end of a statement is lost where one goes on behind it.
+                for handler in () if statement.final else statement.handlers:
+                    yield from _plain_yields(handler.body)
 
 
 def from_yield(body: Iterable[ir.Stmt], at: int) -> Iterable[ir.Stmt]:

@@ -47,12 +47,14 @@ NO_KEY = Raised(None, ("KeyError", "LookupError"))
 class Steps:
     """How a generator goes on: from the ``yield`` where it stands (``at``), to the next one where it ``stops``.
 
-    ``left`` has what it gives at the next ones, and ``closes`` says that it is to end where it stands.
+    ``left`` has what it gives at the next ones, and ``closes`` says that it is to end where it stands, ``thrown`` what
+    it is to raise there.
     """
 
     at: int | None
     stops: bool = True
     closes: bool = False
+    thrown: Raised | None = None
     left: list[tuple[State, Value, int]] = field(default_factory=list)
 
 

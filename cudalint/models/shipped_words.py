@@ -13,7 +13,7 @@ from functools import cache
 from cudalint.models.vocabulary import Marks, Vocabulary
 
 FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "words.txt")
-_MARKS = ("starts", "threads", "selects")
+_MARKS = ("starts", "threads", "selects", "asks")
 _WORDS = ("gpu", "packages", "processes", "applications")
 
 

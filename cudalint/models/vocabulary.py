@@ -32,6 +32,7 @@ _THREADS = frozenset({"thread", "thread.call", "executor.loop"})
 _OF_THREADS = "threading"
 _SELECTS = frozenset({"set-device"})
 _APPLICATION = "server.application"
+_USES = "gpu"
 # A name of these is no word of prose, nor one that all kinds of code use.
 _DISTINCT = re.compile(r".*(?:[a-z][A-Z]|[A-Z]{2,}[a-z]|[^_]_[^_])")
 _NO_NAME = re.compile(r"__\w+__|\*")
@@ -73,6 +74,8 @@ class Vocabulary:
     starts: Marks = field(default_factory=Marks)
     threads: Marks = field(default_factory=Marks)
     selects: Marks = field(default_factory=Marks)
+    # What has a package use a GPU that else does not.
+    asks: Marks = field(default_factory=Marks)
     launchers: set[str] = field(default_factory=set)
     # What names a GPU wherever it stands, packages that may use one where they are imported, and what is only worth a
     # look, as it has to do with processes.
@@ -94,9 +97,9 @@ class Vocabulary:
         if does == _APPLICATION and "type" not in entry:
             self.applications.update(name.encode() for name in names)
         is_thread = does in _THREADS or (does in STARTS and entry.get("library") == _OF_THREADS)
-        # What says that its ``run()`` may be told to start no threads starts some.
-        is_thread = is_thread or (does == _APPLICATION and "key" in entry)
-        kind = self.threads if is_thread else self.starts
+        # What says that its ``run()`` may be told to start no threads starts some, or that some requests have one.
+        is_thread = is_thread or (does == _APPLICATION and not {"key", "value"}.isdisjoint(entry))
+        kind = self.asks if does == _USES else self.threads if is_thread else self.starts
         for mark in marks:
             kind.add(mark)
         if not marks and (is_thread or does in STARTS):
@@ -121,7 +124,7 @@ class Vocabulary:
 
     def words(self) -> frozenset[bytes]:
         """All words that are looked for in files."""
-        marked = self.starts.words() | self.threads.words() | self.selects.words()
+        marked = self.starts.words() | self.threads.words() | self.selects.words() | self.asks.words()
         return frozenset(marked.union(self.gpu, self.packages, self.processes, self.own))
 
 

@@ -30,6 +30,7 @@ from cudalint.project.file_facts import KnownFacts
 from cudalint.project.judging import findings_of, syntax_errors
 from cudalint.project.near import near
 from cudalint.project.program import FileProgram, program
+from cudalint.project.pythons import Hosts
 from cudalint.project.running import Entry, Others, Runner, at_work
 from cudalint.project.worker import Brief
 from cudalint.project.workers import Workers
@@ -41,12 +42,16 @@ from cudalint.text.source import SourceFile
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What decides the meaning of a program: Python versions in range, platform, extra models; how far it is looked."""
+    """What decides the meaning of a program: Python versions in range, platform, extra models; how far it is looked.
+
+    ``nearer`` are the versions of programs that begin below some folders, the innermost of these first.
+    """
 
     target_versions: tuple[tuple[int, int], tuple[int, int]] = ((3, 10), (3, 13))
     platform: Literal["linux", "darwin", "win32"] = "linux"
     models: tuple[str, ...] = ()
     limits: Limits = DEFAULT
+    nearer: tuple[tuple[str, tuple[tuple[int, int], tuple[int, int]]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +134,7 @@ def analyse(
     kept = _kept(files, options, alone)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
     found = entered_modules(files, about)
-    with Workers(Brief.of(files, options.models, host(options)), _besides(jobs, alone)) as workers:
+    with Workers(Brief.of(files, options.models, hosts(options)), _besides(jobs, alone)) as workers:
         analysis = _run(files, options, alone, found, kept=kept, about=names, others=workers)
         for news in workers.news():
             files.learn(news)
@@ -173,7 +178,7 @@ def _edits(files: FileProgram, changes: Mapping[str, str]) -> Iterator[str]:
 
 def _decisive(options: Options, alone: bool) -> Iterator[str]:
     """What of the options decides what entries give."""
-    yield repr((options.target_versions, options.platform, options.limits, alone))
+    yield repr((options.target_versions, options.platform, options.limits, options.nearer, alone))
     for path in options.models:
         yield disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
 
@@ -300,7 +305,9 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     names = sorted({owner for owner, _ in entries})
     skipped = _skipped(basis, names, entries)
     left = _left(basis, names, skipped)
-    runner = Runner(basis.files, host(basis.options), basis.alone, left, shaped=places, chosen=entries, skipped=skipped)
+    runner = Runner(
+        basis.files, hosts(basis.options), basis.alone, left, shaped=places, chosen=entries, skipped=skipped
+    )
     return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
 
 
@@ -330,7 +337,7 @@ def inherited(
     left = _left(after, names, skipped)
     runner = Runner(
         after.files,
-        host(after.options),
+        hosts(after.options),
         after.alone,
         left,
         chosen=chosen,
@@ -362,7 +369,7 @@ def _run(
 ) -> Analysis:
     runner = Runner(
         files,
-        host(options),
+        hosts(options),
         alone,
         set(entered),
         chosen=chosen,
@@ -427,7 +434,11 @@ def gathered(files: FileProgram, options: Options, alone: bool, results: Iterabl
     return Analysis(ordered, work, tuple(sorted(notes | files.notes)), basis, files.settings_files)
 
 
-def host(options: Options) -> Host:
-    """The Pythons and the platform that a program is taken to run on."""
-    lowest, highest = options.target_versions
-    return Host(lowest, highest, options.platform, options.limits)
+def hosts(options: Options) -> Hosts:
+    """The Pythons and the platform that programs are taken to run on."""
+
+    def host(lowest: tuple[int, int], highest: tuple[int, int]) -> Host:
+        return Host(lowest, highest, options.platform, options.limits)
+
+    nearer = tuple((folder, host(*versions)) for folder, versions in options.nearer)
+    return Hosts(host(*options.target_versions), nearer)

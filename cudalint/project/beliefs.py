@@ -14,7 +14,7 @@ from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
 from cudalint.machine.trace import Site
 from cudalint.models.library import load
-from cudalint.project.analysis import Analysis, Options, entered_modules, gathered, host
+from cudalint.project.analysis import Analysis, Options, entered_modules, gathered, hosts
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.judging import places_of
 from cudalint.project.process_map import Mapped, Tree, sites, trees
@@ -100,7 +100,7 @@ def _watching(
     """The entries that have to do with a file, run with an eye on some of its places; ``maps``: processes are noted."""
     if filename in files.names:
         names = entered_modules(files, frozenset({filename})) or [files.names[filename]]
-        yield from Runner(files, host(options), watched=watched, maps=maps).run(names)
+        yield from Runner(files, hosts(options), watched=watched, maps=maps).run(names)
 
 
 def _at(at: Mapping[Site, Sequence[Process]], spans: Mapping[Site, Span], site: Site) -> Sequence[Process]:
@@ -149,7 +149,7 @@ def functions(
 ) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
-    ran = Runner(files, host(options), listens=True).run(entered_modules(files, about))
+    ran = Runner(files, hosts(options), listens=True).run(entered_modules(files, about))
     return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
 
 
@@ -188,7 +188,7 @@ def processes(
     """Run the entries that have to do with some files, and note what their processes do."""
     files = program(sources, load(options.models), root, store)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
-    runner = Runner(files, host(options), maps=True, about=names)
+    runner = Runner(files, hosts(options), maps=True, about=names)
     mapped: list[Mapped] = []
 
     def results() -> Iterator[EntryResult]:

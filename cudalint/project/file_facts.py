@@ -211,7 +211,7 @@ class FileFacts:
     @property
     def places_on_gpu(self) -> bool:
         """Whether the file puts something on a GPU or chooses one."""
-        return bool(self._asked("places", lambda: places_on_gpu(self.data)))
+        return bool(self._asked("places", lambda: places_on_gpu(self._text)))
 
     @property
     def mentions_gpu(self) -> bool:

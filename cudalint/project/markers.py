@@ -70,7 +70,7 @@ def may_matter(text: Text) -> bool:
     known = text.vocabulary
     if not (known.own.isdisjoint(text.words) and known.processes.isdisjoint(text.words)):
         return True
-    return mentions_gpu(text) or text.shows(known.starts) or text.shows(known.threads)
+    return mentions_gpu(text) or any(map(text.shows, (known.starts, known.threads, known.asks)))
 
 
 def worth_a_look(data: bytes, vocabulary: Vocabulary) -> bool:
@@ -270,8 +270,11 @@ _GIVEN = re.compile(rb"(?:\bto\(|\b[dD]evice\w*\s*[=:(,])[\s(]*f?$")
 _NEAR = 80
 
 
-def places_on_gpu(data: bytes) -> bool:
+def places_on_gpu(text: Text) -> bool:
     """Whether the file puts something on a GPU or chooses one, be it of a framework that another file imports."""
+    data = text.data
+    if text.shows(text.vocabulary.asks):
+        return True
     if b".cuda(" in data or b"CUDA_VISIBLE_DEVICES" in data:
         return True
     if _ASKED.search(data) is not None:

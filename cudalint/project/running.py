@@ -52,6 +52,7 @@ from cudalint.project.prepared import PreparedImports
 from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
 from cudalint.project.pytest_files import is_test_module
+from cudalint.project.pythons import Hosts
 from cudalint.project.switches import switches
 from cudalint.text.quiet import quietly
 
@@ -162,7 +163,7 @@ class Runner:
     """
 
     files: FileProgram
-    host: Host
+    hosts: Hosts
     alone: bool = False
     entered: set[Place] = field(default_factory=set)
     watched: frozenset[Site] = frozenset()
@@ -192,7 +193,7 @@ class Runner:
     # What is spent on entries that may lead to what the run is about, while these run.
     _detours: Detours | None = None
     _callers: Callers | None = None
-    _importer: PreparedImports | None = None
+    _importers: dict[Host, PreparedImports] = field(default_factory=dict)
     _instances: Instances | None = None
 
     def run(self, names: Iterable[str]) -> Iterator[Ran]:
@@ -249,7 +250,7 @@ class Runner:
         else:
             shown = naming(self.files, self.about, given)
             far = distances(self.files, self.about)
-            detours = Detours(self.about, shown, far, self.host.limits.scaled(MOST_DETOURS))
+            detours = Detours(self.about, shown, far, self.hosts.common.limits.scaled(MOST_DETOURS))
             yield [Group(name) for name in given if detours.is_direct(name)]
             self._detours = detours
             yield [Group(name) for name in detours.nearest_first(given)]
@@ -258,7 +259,7 @@ class Runner:
         yield [Group(name, is_assumed=True) for name in given if name in shown]
 
     def _entries(self, group: Group) -> Iterator[Ran]:
-        seconds = self.host.limits.seconds
+        seconds = self.hosts.common.limits.seconds
         self._until = None if seconds is None else time.process_time() + seconds
         return self._assumed(group.name) if group.is_assumed else self._real(group.name)
 
@@ -274,7 +275,7 @@ class Runner:
     @property
     def _work(self) -> int:
         """What was done here so far: steps that were made, and nodes that were lowered."""
-        prepared = 0 if self._importer is None else self._importer.steps
+        prepared = sum(importer.steps for importer in self._importers.values())
         made = 0 if self._instances is None else self._instances.steps
         return self._steps + prepared + made + self.files.nodes
 
@@ -673,6 +674,7 @@ class Runner:
         purpose: Purpose = Purpose.ENTRY,
         follows_few: bool = False,
         foretold: Foretold | None = None,
+        host: Host | None = None,
     ) -> Machine:
         options = EntryOptions(
             in_test=in_test,
@@ -690,8 +692,10 @@ class Runner:
             foretold=foretold or {},
             without_gpus=self.without_gpus,
         )
-        importer = None if purpose.prepares or self.listens or self.proves or self.maps else self._prepared_imports()
-        setting = Setting(self.files, self.files.library, LibraryEffects(), name, self.host, options, importer)
+        host = self.hosts.of(self.files.sources[name].path) if host is None else host
+        prepares = not (purpose.prepares or self.listens or self.proves or self.maps)
+        importer = self._prepared_imports(host) if prepares else None
+        setting = Setting(self.files, self.files.library, LibraryEffects(), name, host, options, importer)
         return self._kind(setting)
 
     @property
@@ -702,16 +706,17 @@ class Runner:
             return Prover
         return Mapper if self.maps else Machine
 
-    def _prepared_imports(self) -> PreparedImports:
-        if self._importer is None:
+    def _prepared_imports(self, host: Host) -> PreparedImports:
+        """What programs import that run on the same Pythons."""
+        if host not in self._importers:
             looked_at = frozenset(site.module for site in self.watched | self.shaped)
-            self._importer = PreparedImports(self.files, self._preparing, looked_at)
-        return self._importer
+            self._importers[host] = PreparedImports(self.files, partial(self._preparing, host), looked_at)
+        return self._importers[host]
 
-    def _preparing(self, name: str) -> Machine:
+    def _preparing(self, host: Host, name: str) -> Machine:
         """A machine for an import that entries begin with: those of many modules, or only of its own."""
         is_shared = name in self.files.importers
-        return self._machine(name, purpose=Purpose.PREPARATION if is_shared else Purpose.OWN_PREPARATION)
+        return self._machine(name, purpose=Purpose.PREPARATION if is_shared else Purpose.OWN_PREPARATION, host=host)
 
     def _run_with_messages(self, make: Callable[..., Machine], run: Callable[[Machine], None]) -> Machine:
         """Run a program; where it shows all that goes through its channels, once more, with that.

@@ -19,13 +19,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from cudalint.machine.interpreter import Host
 from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.command_lines import CommandLine
 from cudalint.project.entry_result import as_row, from_row
 from cudalint.project.layout import Layout
 from cudalint.project.program import Broken, FileProgram, News, Reads
+from cudalint.project.pythons import Hosts
 from cudalint.project.running import Group, GroupResult, Runner, at_work
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
@@ -46,14 +46,14 @@ class Brief:
     told: frozenset[tuple[str, CommandLine]]
     news: News
     models: tuple[str, ...]
-    host: Host
+    hosts: Hosts
     store: Store | None
 
     @classmethod
-    def of(cls, files: FileProgram, models: tuple[str, ...], host: Host) -> Brief:
+    def of(cls, files: FileProgram, models: tuple[str, ...], hosts: Hosts) -> Brief:
         """What is to be known of a program."""
         told = files.sources, files.layout, files.commands, files.preloaded, files.told
-        return cls(*told, files.news(), models, host, files.store)
+        return cls(*told, files.news(), models, hosts, files.store)
 
     def runner(self) -> Runner:
         """What runs the entries of the program."""
@@ -62,7 +62,7 @@ class Brief:
         files.learn(self.news)
         # Of these the other process is told nothing.
         files.news()
-        return Runner(files, self.host)
+        return Runner(files, self.hosts)
 
 
 @dataclass(frozen=True, slots=True)

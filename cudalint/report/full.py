@@ -12,6 +12,7 @@ from rich.text import Text
 from cudalint.config import Versions
 from cudalint.finding import Applicability, Finding, Fix, Severity, Span, Step, StepKind
 from cudalint.found import Report
+from cudalint.project.pythons import held
 from cudalint.proof import quote
 from cudalint.report.console import console
 from cudalint.report.places import located
@@ -128,7 +129,7 @@ class _Block:
             yield self._note("expected", f"it fails there, and the program {does} the exception")
         elif finding.outcome is not None:
             ends = _OUTCOMES.get(finding.outcome, finding.outcome)
-            shown = quote(finding.code, finding.outcome, _holds_for(finding, self._report.target_versions))
+            shown = quote(finding.code, finding.outcome, _holds_for(finding, self._report))
             yield self._note("on hardware", f"{ends} ({shown})") if shown else self._note("expected", ends)
         if finding.condition is not None:
             yield self._note("condition", finding.condition)
@@ -154,8 +155,9 @@ class _Block:
         return Text.assemble(" " * self._gutter, ("=", _MARGIN), " ", (label, "bold"), f": {plain(content)}")
 
 
-def _holds_for(finding: Finding, versions: Versions) -> Versions:
+def _holds_for(finding: Finding, report: Report) -> Versions:
     """The Python versions of the program for which a finding is true."""
+    versions = held(finding.span.filename, report.pythons, report.target_versions)
     lowest, highest = versions
     bound = _BOUND.search(finding.condition or "")
     if bound is None:

@@ -13,6 +13,7 @@ from cudalint.machine.effects.torch import supposed_loaders
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Class, Instance, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
 from cudalint.machine.values import (
     FALSE,
     NONE,
@@ -117,9 +118,15 @@ def call_argument(machine: Machine, call: Call) -> Results:
     function = call.get(call.text("function", "function")) or (call.args[0] if call.args else None)
     if function is None:
         return [(call.state, unknown("call", call.site))]
+    state: State | None = call.state
+    if call.text("gpu"):
+        framework = call.text("framework", "torch")
+        state = cuda.touch(machine, call.state, call.frame, call.site, framework, call.text("gpu"), call.label)
+    if state is None:
+        return []
     # What its model names are arguments of its own.
     args = machine.exact_items(call.get("args") or (), call.state) or list(call.args[max(1, len(call.params)) :])
-    return machine.call_value(function, args, {}, call.state, call.frame, call.site)
+    return machine.call_value(function, args, {}, state, call.frame, call.site)
 
 
 def own_method(machine: Machine, call: Call) -> Results:

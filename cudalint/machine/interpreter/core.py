@@ -105,6 +105,8 @@ class Core(Hooks, ABC):
         # By what a manager keeps: where processes read it that found nothing there yet.
         self.readers: dict[Site, list[Call]] = {}
         self.sharers: dict[Site, set[tuple[tuple[str, ...], Part]]] = {}
+        # By the address where processes find one another: what becomes of GPU memory in those that were started.
+        self.peers: dict[Hashable, set[str]] = {}
         self.forwarded: dict[Site, list[tuple[tuple[str, ...], Part, Outcome]]] = {}
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
@@ -312,6 +314,7 @@ class Core(Hooks, ABC):
         self.sent = {channel: [*sent] for channel, sent in before.sent.items()}
         self.readers = {kept: [*found] for kept, found in before.readers.items()}
         self.sharers = {channel: {*senders} for channel, senders in before.sharers.items()}
+        self.peers = {address: {*found} for address, found in before.peers.items()}
         self.forwarded = {channel: [*found] for channel, found in before.forwarded.items()}
         self.messages = before.messages.for_run(self.messages.foretold)
         self.meeting_seen = {*before.meeting_seen}
@@ -777,6 +780,10 @@ class Core(Hooks, ABC):
     @abstractmethod
     def enter(self, manager: Value, state: State, frame: Frame, site: Site) -> Results:
         """``manager.__enter__()``; an unknown manager enters as itself."""
+
+    @abstractmethod
+    def as_raised(self, exception: Value, state: State) -> Raised:
+        """An exception, or a class of them, on its way."""
 
     @abstractmethod
     def leave(self, manager: Value, state: State, frame: Frame, site: Site) -> list[State]:

@@ -795,6 +795,8 @@ class Iteration(Core):
         if steps.closes:
             frame.returns.append((state, NONE))
             return []
+        if steps.thrown is not None:
+            return self.fail(state, frame, steps.thrown)
         return [(state, frame.sent or unknown("sent", frame.module, node.ordinal))]
 
     def _around(self, node: ir.Yield, body: Around, value: Value, state: State, frame: Frame) -> Results:

@@ -29,7 +29,14 @@ class Stepping(Core):
         return isinstance(closure, Closure) and has_steps(closure.function)
 
     def advance(
-        self, ref: Ref, generator: Generator, state: State, frame: Frame, sent: Value = NONE, closes: bool = False
+        self,
+        ref: Ref,
+        generator: Generator,
+        state: State,
+        frame: Frame,
+        sent: Value = NONE,
+        closes: bool = False,
+        thrown: Raised | None = None,
     ) -> tuple[Results, list[State]]:
         """What a generator gives at its next ``yield``, and the paths on which it ends before."""
         running = (ref, -1)
@@ -39,8 +46,11 @@ class Stepping(Core):
         if closes and generator.waits is None:
             state.store(ref, _exhausted())
             return [], [state]
+        if thrown is not None and generator.waits is None:
+            state.store(ref, _exhausted())
+            return self.fail(state, frame, thrown), []
         self._called.append(running)
-        results = self.step_of(ref, generator, state, frame, sent, Steps(generator.waits, closes=closes))
+        results = self.step_of(ref, generator, state, frame, sent, Steps(generator.waits, closes=closes, thrown=thrown))
         self._called.pop()
         given = [(after, value) for after, value in results if isinstance(after.get(ref), Generator)]
         return given, [after for after, _ in results if not isinstance(after.get(ref), Generator)]
@@ -48,6 +58,16 @@ class Stepping(Core):
     def next_of(self, ref: Ref, generator: Generator, state: State, frame: Frame, sent: Value = NONE) -> Results:
         """``next(generator)`` and ``generator.send(x)``: at its end, an exception."""
         given, ended = self.advance(ref, generator, state, frame, sent)
+        for after in ended:
+            self.fail(after, frame, _ENDED)
+        return given
+
+    def throw(self, ref: Ref, generator: Generator, state: State, frame: Frame, exception: Value) -> Results:
+        """``generator.throw(error)``: the ``yield`` where it stands raises that."""
+        thrown = self.as_raised(exception, state)
+        if not thrown.names:
+            thrown = Raised(None, ("Exception",), hidden=True)
+        given, ended = self.advance(ref, generator, state, frame, thrown=thrown)
         for after in ended:
             self.fail(after, frame, _ENDED)
         return given
@@ -65,6 +85,9 @@ class Stepping(Core):
                 return self.joined([*left, *(s for c in states for s in self._rest_of_loop(node, c, frame))])
             case ir.With():
                 return self._rest_of_with(node, state, frame)
+            case ir.Try() if not holds(node.body, at):
+                handler = next(handler for handler in node.handlers if holds(handler.body, at))
+                return self.block(handler.body, [state], frame)
         return self.statement(node, state, frame)
 
     def _rest_of_round(self, body: tuple[ir.Stmt, ...], state: State, frame: Frame) -> tuple[list[State], list[State]]:

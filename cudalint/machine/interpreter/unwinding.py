@@ -138,7 +138,7 @@ class Unwinding(Core):
         """``except*``: each handler takes what it is for, as one group; what none took goes on."""
         states = [state]
         for handler in handlers:
-            taken = [part for part in parts if self._catches(handler, self._as_raised(part, state), state, frame)]
+            taken = [part for part in parts if self._catches(handler, self.as_raised(part, state), state, frame)]
             if not taken or not handler.body:
                 continue
             parts = [part for part in parts if part not in taken]
@@ -152,10 +152,11 @@ class Unwinding(Core):
             return states
         for current in states:
             rest = parts[0] if len(parts) == 1 else exceptions.group_of(parts, Site(frame.module, 0), current)
-            frame.raises.append((current, replace(self._as_raised(rest, current), harmless=raised.harmless)))
+            frame.raises.append((current, replace(self.as_raised(rest, current), harmless=raised.harmless)))
         return []
 
-    def _as_raised(self, exception: Value, state: State) -> Raised:
+    def as_raised(self, exception: Value, state: State) -> Raised:
+        """An exception, or a class of them, on its way."""
         names = [name for order in self._with_bases(exception, state) for name in order if name != "object"]
         return Raised(None, tuple(dict.fromkeys(names)), value=exception)
 

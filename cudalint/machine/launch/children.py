@@ -101,7 +101,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
     poison = _server_poison(machine, parent) if way.method == "forkserver" else None
-    of_server = _server_imports_main(machine, way)
+    of_server = not start.fresh_main and _server_imports_main(machine, way)
     process = Process(
         identity=(*before.identity, _SERVER) if of_server else child_identity(parent, start),
         label=_SERVER if of_server else start.label,

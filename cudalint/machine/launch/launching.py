@@ -97,7 +97,7 @@ class Start:
     ``keyword`` the parameter that takes one, the ``place``-th; ``waits``: the call returns when all workers have ended;
     ``each``: there are as many workers as there are things of some kind; ``looks``: the launcher itself refuses a
     process that used CUDA, so that an unseen caller is told of it; ``dropped``: nothing takes what the workers give;
-    ``ends``: a worker ends after some tasks, while its parent goes on.
+    ``ends``: a worker ends after some tasks, while its parent goes on; ``fresh_main``: no fork server imports main.
     """
 
     launcher: str
@@ -133,6 +133,7 @@ class Start:
     looks: bool = False
     dropped: bool = False
     ends: bool = False
+    fresh_main: bool = False
 
     @property
     def copies(self) -> bool:

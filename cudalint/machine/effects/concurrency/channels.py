@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.machine import operators, questions
@@ -41,6 +41,8 @@ from cudalint.machine.values import (
 _QUEUE, _VALUE = "multiprocessing.Queue", "multiprocessing.Value"
 # The field of one end of a pipe that says which of the two it is.
 _END = "<channel>"
+# The field of a connection that says at which address its processes met.
+_MET = "<address>"
 
 
 def lock(machine: Machine, call: Call) -> Results:
@@ -104,6 +106,28 @@ def pipe(machine: Machine, call: Call) -> Results:
     return [(state, (state.new(("pipe", call.site), Sequence("tuple", tuple(ends))),))]
 
 
+def connection(machine: Machine, call: Call) -> Results:
+    """``Client(address)``, ``listener.accept()``: a connection with whoever was started and is at that address."""
+    state, kept = call.state, library_object(call)
+    address = _address(machine, call.get("address") or (() if kept is None else kept.fields.get("address", ())), state)
+    if address is None:
+        return [(state, unknown("connection", call.site))]
+    process = state.process
+    if process.launch is not None:
+        machine.peers.setdefault(address, set()).add("clean" if process.poison is None else "poisoned")
+    met = () if process.launch is not None else tuple(map(Const, sorted(machine.peers.get(address, ()))))
+    fields: dict[str, Value] = {_END: const(0), _MET: const(address), "<users>": met}
+    made = LibraryObject("multiprocessing.Connection", fields, call.site)
+    return [(state, (state.new(("connection", call.site), made),))]
+
+
+def _address(machine: Machine, value: Value, state: State) -> Hashable | None:
+    """Where processes find one another, if the program says so: a name, or a host with a port."""
+    parts = [value] if machine.exact_items(value, state) is None else machine.exact_items(value, state) or []
+    found = tuple(constant(part) for part in parts)
+    return found if found and all(isinstance(one, str | int) for one in found) else None
+
+
 def put(machine: Machine, call: Call) -> Results:
     """``q.put(x)`` and ``conn.send(x)``: x is pickled for the process that reads."""
     state = call.state
@@ -138,7 +162,7 @@ def put(machine: Machine, call: Call) -> Results:
     if shared:
         _meet_forwarders(machine, obj.site, process.identity, set(parts.on_gpu(machine, value, state)) or {()})
     if process.launch is not None:
-        if not shared:
+        if not shared or _MET in obj.fields:
             return [(state, NONE)]
         chain = machine.chain(state, call.site, f"{call.label} shares GPU memory of this process")
         state.process = replace(process, pending=(*process.pending, Pending(call.site, chain, call.label, obj.site)))

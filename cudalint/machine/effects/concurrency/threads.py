@@ -277,12 +277,7 @@ def threaded(
     """Run a call in a thread: with a current device of its own, which starts as GPU 0."""
     state = call.state
     before = state.process
-    name = f"{before.thread}/{anchor.module}:{anchor.ordinal}"
-    chain = machine.chain(state, call.site, "starts a thread")
-    kept = tuple((t, s) for t, s in before.selected if t != name)
-    state.process = replace(
-        before, thread=name, selected=kept, in_thread=True, thread_start=(anchor, chain), held_up=False
-    )
+    in_new_thread(machine, state, anchor, call.site)
     place = (_STARTED_AT, const((anchor, before.identity)))
     thread = Running(state.clone(), Task(function, tuple(args), (place, *kwargs.items())))
     machine.threads.append(thread)
@@ -309,6 +304,18 @@ def threaded(
     for after, _ in results:
         _back(after, before)
     return results
+
+
+def in_new_thread(machine: Machine, state: State, anchor: Site, site: Site | None = None) -> State:
+    """A process goes on in a thread that ``site`` starts, of what ``anchor`` names."""
+    before = state.process
+    name = f"{before.thread}/{anchor.module}:{anchor.ordinal}"
+    chain = machine.chain(state, site or anchor, "starts a thread")
+    kept = tuple((t, s) for t, s in before.selected if t != name)
+    state.process = replace(
+        before, thread=name, selected=kept, in_thread=True, thread_start=(anchor, chain), held_up=False
+    )
+    return state
 
 
 def initializer_of(machine: Machine, obj: LibraryObject, state: State) -> Task | None:

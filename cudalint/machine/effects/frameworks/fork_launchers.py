@@ -18,13 +18,14 @@ from cudalint.machine.launch.launching import Start
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
-from cudalint.machine.values import EACH, NONE, Const, Lib, Partial, Ref, Value, const, constant, only, unknown
+from cudalint.machine.values import EACH, NONE, Const, Lib, Partial, Rank, Ref, Value, const, constant, only, unknown
 
 
 def _told(call: Call) -> tuple[tuple[str, Value], ...]:
-    """The variables of the environment that a launcher sets for its workers."""
+    """The variables of the environment that a launcher sets for its workers: a star is another value for each."""
     said = call.spec.get("sets")
-    return tuple((str(name), const(str(value))) for name, value in said.items()) if isinstance(said, dict) else ()
+    given = said.items() if isinstance(said, dict) else ()
+    return tuple((str(name), (Rank("local"),) if value == "*" else const(str(value))) for name, value in given)
 
 
 def _how_many(call: Call) -> Value | None:

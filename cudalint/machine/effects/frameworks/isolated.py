@@ -53,6 +53,7 @@ def isolated(machine: Machine, call: Call) -> Results:
         pickler=Pickler.GLOBALS if model.text("pickle") == "value" else Pickler.NAMES,
         label="forked worker",
         waits=True,
+        fresh_main=model.text("kind") == "fresh-main",
     )
     ways = launching.ways(machine, state, start.library, context)
     ended = [workers.start(machine, state, call.frame, start, way) for way in ways]

@@ -96,9 +96,12 @@ def _first(devices: list[Dev]) -> Dev | None:
 
 
 def lent(machine: Machine, call: Call) -> Results:
-    """``atoms.get_forces()``: computes with what the attribute ``key`` of its object was set to."""
+    """``atoms.get_forces()``: computes with what the attribute ``key`` of its object was set to, else with its own."""
     state = call.state
     given = _attribute(call.receiver, call.text("key"), state)
+    if call.text("gpu") and (given == NONE or isinstance(constant(given), str) or not given):
+        made = None if idle(machine, call) else Dev("cuda")
+        return _put(machine, call, state, unknown("computed", call.site, state.process.identity), made)
     result = unknown("computed", call.site, state.process.identity)
     name = call.path.rpartition(".")[2]
     states = [cuda.read(machine, atom, state, call.frame, call.site, f"{name}()") for atom in given[:1]]

@@ -202,6 +202,17 @@ def _hook(
     return states
 
 
+def loops(machine: Machine, call: Call) -> Results:
+    """``trainer.fit()`` of a trainer that was made with its loaders: it goes through these, or those it is given."""
+    kept = library_object(call)
+    fields = {} if kept is None else kept.fields
+    states = [call.state]
+    for name in call.texts("methods"):
+        loader = call.get(name) or fields.get(name)
+        states = [after for current in states for after in _iterated(machine, call, loader, current)]
+    return [(after, NONE) for after in states]
+
+
 def _iterated(machine: Machine, call: Call, value: Value | None, state: State) -> list[State]:
     """The states after the batches of a loader were read."""
     atom = only(value) if value else None

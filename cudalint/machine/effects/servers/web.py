@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine.effects.concurrency.threads import threaded
+from cudalint.machine.effects.concurrency.threads import in_new_thread, threaded
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.components import methods_called
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
@@ -38,14 +38,19 @@ _SHARED = ("state", "ctx")
 
 # Where they keep their settings, as far as the program sets them one by one: Flask, Quart, Sanic.
 _CONFIG = "config"
-# The argument of its ``run()`` by which an application is told to have no thread for each request.
-_THREADS = "<threads>"
+# The argument of its ``run()`` by which an application is told to have no thread for each request; whether it has one
+# for each request that no coroutine answers.
+_THREADS, _ASIDE = "<threads>", "<aside>"
+# How its lifespan and its other hooks go together.
+_ORDER = "<order>"
 # What its lifespan yields, which each request has as its state (Starlette); what its handlers' parameters depend on.
 _YIELDED, _DEPENDENCIES = "<yielded>", "<dependencies>"
 # What answers a request is given of what the application keeps, by the type of its parameter (Litestar).
 _STATE_TYPES = frozenset({"State"})
-# What is kept of an application to be run when it starts, in this order.
+# What is kept of an application to be run when it starts, in this order, unless it has another one (Litestar and
+# aiohttp); with a lifespan Starlette and FastAPI run nothing else.
 _BEGINNINGS = ("startup", "lifespan")
+_LIFESPAN_FIRST, _LIFESPAN_ALONE = "lifespan-first", "lifespan-alone"
 
 Arguments = dict[str, Value]
 
@@ -63,6 +68,8 @@ def web_application(machine: Machine, call: Call) -> Results:
         fields[name] = (state.new((name, call.site), LibraryObject(NAMESPACE, {}, call.site)),)
     if call.text("key"):
         fields[_THREADS] = const(call.text("key"))
+    fields[_ASIDE] = const(call.text("value") == "threads")
+    fields[_ORDER] = const(call.text("kind"))
     if "dependencies" in call.kwargs:
         fields[_DEPENDENCIES] = call.kwargs["dependencies"]
     fields[_CONFIG] = (state.new((_CONFIG, call.site), LibraryObject("cudalint.web.Config", {}, call.site)),)
@@ -221,7 +228,7 @@ def _answer(machine: Machine, call: Call, state: State, app: Value, *, in_thread
     for site, handler in list(registered(state, "handler")):
         for ready, given in _given(machine, state.clone(), call.frame, _held(handler, state), app):
             answering = _answering(ready)
-            if in_threads:
+            if in_threads or _is_aside(app, handler, ready):
                 threaded(machine, replace(call, state=answering), site, handler, [], given, None)
             else:
                 machine.call_value(handler, [], given, answering, call.frame, call.site)
@@ -244,7 +251,19 @@ def before_answer(machine: Machine, state: State, frame: Frame, function: ir.Fun
     app = _application(state)
     begun = [_after_others(machine, after, frame, app) for after in started(machine, state, frame, app)]
     ready = [one for after in begun for one in _given(machine, after, frame, handlers[0], app)]
-    return [(_answering(after), given) for after, given in ready]
+    answering = [(_answering(after), given) for after, given in ready]
+    for site, handler in registered(state, "handler"):
+        if _closure_of(handler, *place, state) is not None and _is_aside(app, handler, state):
+            return [(in_new_thread(machine, after, site), given) for after, given in answering]
+    return answering
+
+
+def _is_aside(app: Value, handler: Value, state: State) -> bool:
+    """Whether an application answers a request by a handler in a thread of its own, for it is no coroutine."""
+    held, closure = _held(app, state), _held(handler, state)
+    if not isinstance(held, LibraryObject) or held.fields.get(_ASIDE) != const(True):
+        return False
+    return isinstance(closure, Closure) and not closure.function.is_async
 
 
 def _after_others(machine: Machine, state: State, frame: Frame, app: Value) -> State:
@@ -298,9 +317,20 @@ def begins(state: State) -> bool:
 def started(machine: Machine, state: State, frame: Frame, app: Value) -> list[State]:
     """The states after an application ran what it runs when it starts."""
     states = [state]
-    for kind in _BEGINNINGS:
+    for kind in _beginnings(state, app):
         states = [after for current in states for after in _after_hooks(machine, current, frame, kind, app)]
     return states
+
+
+def _beginnings(state: State, app: Value) -> tuple[str, ...]:
+    """What an application runs when it starts, in its order."""
+    held = _held(app, state)
+    order = constant(held.fields.get(_ORDER, NONE)) if isinstance(held, LibraryObject) else None
+    if order == _LIFESPAN_FIRST:
+        return _BEGINNINGS[::-1]
+    if order == _LIFESPAN_ALONE and next(registered(state, "lifespan"), None) is not None:
+        return ("lifespan",)
+    return _BEGINNINGS
 
 
 def _after_hooks(machine: Machine, state: State, frame: Frame, kind: str, app: Value) -> list[State]:

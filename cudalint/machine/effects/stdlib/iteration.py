@@ -179,7 +179,7 @@ def _counted_on(found: Sequence, taken: int) -> Sequence:
 
 
 def chain(machine: Machine, call: Call) -> Results:
-    """``itertools.chain(xs, ys)``: the elements of each, one after the other."""
+    """``itertools.chain(xs, ys)``: the elements of each, one after the other; ``heapq.merge`` in another order."""
     nested = call.path.endswith("from_iterable")
     outer = _gone_through(machine, call, call.args[:1] if nested else (), call.state)
     if outer is None:
@@ -189,10 +189,23 @@ def chain(machine: Machine, call: Call) -> Results:
     if inner is None:
         return []
     state, columns = inner
-    is_open = any(column.exact is None for column in (*around, *columns))
+    is_open = call.text("kind") == "merged" or any(column.exact is None for column in (*around, *columns))
     items = tuple(item for column in columns for item in (column.rounds if column.exact is None else column.exact))
     made = Sequence("list", items, (), is_open)
     return [(state, (state.new(("chain", call.site), made),))]
+
+
+def tee(machine: Machine, call: Call) -> Results:
+    """``itertools.tee(xs)``: several iterators over all its elements; a generator runs for the first that asks."""
+    given, number = call.get("iterable") or (), integer(call.get("n") or const(2))
+    if number is None or not 0 < number <= _MOST_SLICED:
+        return [(call.state, unknown("tee", call.site))]
+    state, atom = call.state, only(given)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    each = [given] * number
+    if isinstance(found, Sequence) and found.kind != ITER:
+        each = [(state.new(("tee", call.site, i), replace(found, kind=ITER)),) for i in range(number)]
+    return [(state, (state.new(("tees", call.site), Sequence("tuple", tuple(each))),))]
 
 
 def groups(machine: Machine, call: Call) -> Results:
@@ -606,12 +619,15 @@ def generator_enter(machine: Machine, call: Call) -> Results:
 
 
 def generator_method(machine: Machine, call: Call) -> Results:
-    """``generator.send``, ``__next__`` and ``close``."""
+    """``generator.send``, ``__next__``, ``throw`` and ``close``."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, Generator) and machine.can_step(found, call.state):
         if call.path.endswith(".close"):
             given, ended = machine.advance(call.receiver, found, call.state, call.frame, closes=True)
             return [(after, NONE) for after in (*(s for s, _ in given), *ended)]
+        if call.path.endswith(".throw"):
+            exception = call.args[0] if call.args else ()
+            return machine.throw(call.receiver, found, call.state, call.frame, exception)
         sent = call.args[0] if call.path.endswith(".send") and call.args else NONE
         return machine.next_of(call.receiver, found, call.state, call.frame, sent)
     if isinstance(call.receiver, Ref) and isinstance(found, Generator) and call.path.endswith(".close"):

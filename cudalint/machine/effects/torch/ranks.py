@@ -44,7 +44,7 @@ def init(machine: Machine, call: Call) -> Results:
     state = call.state
     if not call.text("library") and _meets_by_environment(call) and _lacks_its_rank(call, state):
         return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
-    backend = call.get("backend")
+    backend = call.get(call.text("key", "backend"))
     names = strings(backend) if backend is not None and backend != NONE else []
     name = "?" if backend is not None and backend != NONE and not names else names[0].lower() if names else "default"
     if _rendezvous_missing(machine, call, state):
@@ -64,9 +64,17 @@ def init(machine: Machine, call: Call) -> Results:
     own = rank if isinstance(rank, Rank) or (isinstance(rank, Const) and isinstance(rank.value, int)) else None
     early = state.process.allocated is not None
     by_hand = questions.is_option(call.get("rank") or ())
+    if call.text("kind") == "local":
+        # It names the GPU of the local rank by itself, which selects none.
+        device = Dev("cuda", Rank("local"))
     group = Group(name, device, made, alone, own, early, by_hand=by_hand, built=call.text("library"))
-    state.process = replace(state.process, group=group)
-    return [(state, NONE)]
+    after: State | None = state
+    if call.text("kind") == "local" and _uses_nccl(group):
+        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", call.label, device, context=True)
+    if after is None:
+        return []
+    after.process = replace(after.process, group=group)
+    return [(after, NONE)]
 
 
 def _meets_by_environment(call: Call) -> bool:
@@ -230,7 +238,7 @@ def _names_the_same(visible: Value | None, device: Value) -> bool:
 
 
 def select(machine: Machine, call: Call) -> Results:
-    """A library call that selects the rank's device itself: init_device_mesh(), deepspeed.init_distributed()."""
+    """A library call that selects the rank's device itself: init_device_mesh(), deepspeed.initialize()."""
     state = selected_by_library(machine, call)
     if state is None:
         return []
