@@ -875,6 +875,16 @@ def _options(module: ir.Module, function: ir.Function | None) -> dict[str, Value
     return {name: unknown("param", module.name, function.ordinal, name) for name in given}
 
 
+def _left_out(module: ir.Module, function: ir.Function) -> dict[str, Value]:
+    """The parameters that have None for their default, as arguments that are not known."""
+    given = [param.name for param in function.params if not param.unnamed and _is_none(param.default)]
+    return {name: unknown("param", module.name, function.ordinal, name) for name in given}
+
+
+def _is_none(default: ir.Expr | None) -> bool:
+    return isinstance(default, ir.Const) and default.value is None
+
+
 def _counts_or_switches(param: ir.Param) -> bool:
     """Whether a parameter has a number or a truth value for its default, or None in the place of one."""
     if not isinstance(param.default, ir.Const):
@@ -943,7 +953,12 @@ def _applied(
     if target is None:
         return [state]
     site = Site(module.name, function.ordinal)
+    begun, outcomes = state.clone(), len(machine.record.outcomes)
     results = machine.call_value(target, [], dict(given), state, frame, site)
+    asked = _left_out(module, function)
+    if not results and asked and len(machine.record.outcomes) == outcomes:
+        # It refuses to be called without what its signature says may be left out.
+        results = machine.call_value(target, [], {**asked, **given}, begun, frame, site)
     return [s for s, _ in (machine.used if is_used else machine.drained)(results, frame)]
 
 
