@@ -219,7 +219,7 @@ DOES = frozenset(
         "loader.sampling", "manager.base", "manager.each", "manager.item", "manager.make", "manager.register",
         "manager.start", "manager.store", "mock", "mock.call", "mock.enter", "mock.exit", "mock.patch",
         "mock.variables", "mock.variables.enter", "mock.variables.exit",
-        "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.init",
+        "method.preload", "method.set", "module", "module.call", "module.child", "module.data", "module.device", "module.init",
         "module.listed", "module.offload", "module.part",
         "module.hold", "module.tensor", "move", "namedtuple", "namespace", "next", "nothing", "object.new",
         "own-instance", "parallel",
