@@ -53,7 +53,7 @@ from cudalint.project.process_map import Begins
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, FileProgram, News, Reads
 from cudalint.project.pytest_files import is_test_module
 from cudalint.project.pythons import Hosts
-from cudalint.project.switches import switches
+from cudalint.project.switches import left_out, switches
 from cudalint.text.quiet import quietly
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
@@ -941,7 +941,12 @@ def _applied(
     if target is None:
         return [state]
     site = Site(module.name, function.ordinal)
+    begun, outcomes = state.clone(), len(machine.record.outcomes)
     results = machine.call_value(target, [], dict(given), state, frame, site)
+    asked = left_out(module, function)
+    if not results and asked and len(machine.record.outcomes) == outcomes:
+        # It refuses to be called without what its signature says may be left out.
+        results = machine.call_value(target, [], {**asked, **given}, begun, frame, site)
     return [s for s, _ in (machine.used if is_used else machine.drained)(results, frame)]
 
 

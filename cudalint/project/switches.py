@@ -1,4 +1,4 @@
-"""The numbers and switches that callers may give: for some of them a function starts processes, otherwise not."""
+"""What callers may give that nobody has to: for some numbers and switches a function starts processes."""
 
 from __future__ import annotations
 
@@ -12,6 +12,16 @@ def switches(module: ir.Module, function: ir.Function | None) -> dict[str, Value
         return {}
     given = [param.name for param in function.params if not param.unnamed and _counts_or_switches(param)]
     return {name: unknown("param", module.name, function.ordinal, name) for name in given}
+
+
+def left_out(module: ir.Module, function: ir.Function) -> dict[str, Value]:
+    """The parameters that have None for their default, as arguments that are not known."""
+    given = [param.name for param in function.params if not param.unnamed and _is_none(param.default)]
+    return {name: unknown("param", module.name, function.ordinal, name) for name in given}
+
+
+def _is_none(default: ir.Expr | None) -> bool:
+    return isinstance(default, ir.Const) and default.value is None
 
 
 def _counts_or_switches(param: ir.Param) -> bool:

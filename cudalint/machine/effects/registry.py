@@ -147,6 +147,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "wraps": callables.wraps,
     "wrapped": callables.wrapped,
     "module.tensor": modules.module_tensor,
+    "module.device": modules.module_device,
     "call": plain.call_argument,
     "at-exit": endings.at_exit,
     "not-at-exit": endings.not_at_exit,

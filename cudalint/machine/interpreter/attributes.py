@@ -308,6 +308,8 @@ class Attributes(Core):
                     return [(state, (measured,))]
                 if name in found.variables:
                     return self.resolve_deferred(found.variables[name], state, frame)
+                if name == "__dict__":
+                    return [(state, self.names_of(ref, ref, state, site))]
                 child = self.program.child(found.module, name)
                 if child is not None:
                     return self.load(child, state, frame, site)
@@ -515,6 +517,27 @@ class Attributes(Core):
         items: dict[Hashable, Value] = {name: value for name, value in given.items() if not name.startswith("<")}
         return (state.new(("attributes", site), Dict(items, view=ref)),)
 
+    def names_of(self, scope: Ref, view: Ref | None, state: State, site: Site) -> Value:
+        """What the names of a module, a class or a function stand for; what is written there, ``view`` has."""
+        found = state.get(scope)
+        if not isinstance(found, Scope):
+            return unknown("names", site)
+        items: dict[Hashable, Value] = dict(found.variables.items())
+        return (state.new(("names", site), Dict(items, exact=False, view=view)),)
+
+    def named_in_library(self, path: str, names: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``getattr(lib, name)``, ``lib.__dict__[name]``: a name that nobody knows may be any that the library has."""
+        results: Results = []
+        for name in names:
+            current = state.clone()
+            if isinstance(name, Const) and isinstance(name.value, str):
+                results.extend(self.attribute((Lib(path),), name.value, current, frame, site))
+                continue
+            described = f"{path}.{ANY_NAME}"
+            is_any = self.library.function(described) is not None
+            results.append((current, (Lib(described),) if is_any else unknown("getattr", (Lib(path),), names)))
+        return self.joined_results(results)
+
     def _library_object_attribute(
         self, ref: Ref, obj: LibraryObject, name: str, state: State, frame: Frame, site: Site
     ) -> Results:
@@ -641,6 +664,8 @@ class Attributes(Core):
             return [(state, text)]
         if isinstance(atom, Lib) and _takes_types(atom.path):
             return [(state, unknown(atom, "[]", key))]
+        if isinstance(atom, Lib) and atom.path.endswith(".__dict__"):
+            return self.named_in_library(atom.path.removesuffix(".__dict__"), key, state, frame, site)
         path = self._method_path(atom, "__getitem__", state)
         call = None if path is None else self._library_call(path, state, frame, site, [key])
         if call is not None:

@@ -62,6 +62,8 @@ MOST_OF_ROUND = 3
 MOST_OF_LOOP = 48
 # How many items of a dict are copied one by one.
 _MOST_COPIED = 64
+# How deep an unknown caller looks into the objects, rows and mappings that it is given.
+_MOST_HELD = 3
 # Stands behind a key that may not be there.
 _PERHAPS: Value = (Unknown("perhaps"),)
 
@@ -339,17 +341,42 @@ class Iteration(Core):
             done.extend((after, value) for after in states)
         return done
 
-    def _results_in(self, value: Value, state: State) -> list[Value]:
-        """A result by itself, or what a row or a mapping of several holds."""
+    def _results_in(self, value: Value, state: State, depth: int = 0) -> list[Value]:
+        """A result by itself, or what a row, a mapping or an object of several holds."""
         atom = only(value)
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(found, Dict):
-            return [*found.items.values()]
-        return self.exact_items(value, state) or [value] if isinstance(found, Sequence) else [value]
+        match found:
+            case Instance() if isinstance(atom, Ref) and not self._goes_by_library(atom, found, state):
+                held = [part for name, part in found.attributes.items() if self._is_for_others(found, name, state)]
+            case Dict():
+                held = [part for part in (*found.items.values(), found.element) if part]
+            case Sequence():
+                held = self.exact_items(value, state) or []
+            case _:
+                held = []
+        if not held or depth == _MOST_HELD:
+            return [value]
+        return [inner for part in held for one in part for inner in self._results_in((one,), state, depth + 1)]
+
+    def _is_for_others(self, instance: Instance, name: str, state: State) -> bool:
+        """Whether an object keeps something for whoever has it: no method but the one that made it names that."""
+        if name.startswith(("_", "<")):
+            return False
+        scopes = [state.get(cls.scope) for cls in self.mro(instance.cls, state) if isinstance(cls, Class)]
+        methods = [atom for s in scopes if isinstance(s, Scope) for value in s.variables.values() for atom in value]
+        return not any(_names(atom, name, state) for atom in methods)
+
+    def _goes_by_library(self, ref: Ref, instance: Instance, state: State) -> bool:
+        """Whether an object is iterated as the class of a library says that its class derives from."""
+        path = self._method_path(ref, "__iter__", state)
+        is_modelled = path is not None and self.library.function(path) is not None
+        return is_modelled and self.user_method(instance, "__iter__", state) is None
 
     def _used(self, atom: Atom | None, state: State, frame: Frame) -> list[State]:
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if atom is None or not isinstance(found, LibraryObject):
+        if not isinstance(atom, Ref) or not isinstance(found, Instance | LibraryObject):
+            return [state]
+        if isinstance(found, Instance) and not self._goes_by_library(atom, found, state):
             return [state]
         rounds = self._iterate_library(atom, state, frame, found.site)
         return [state] if rounds is None else [after for after, _ in rounds]
@@ -1096,3 +1123,11 @@ def _around(frame: Frame, state: State) -> Frame:
     outer = None if parent is None else state.get(parent)
     is_class = isinstance(outer, Scope) and outer.kind == "class"
     return replace(frame, scope=parent) if is_class and parent is not None else frame
+
+
+def _names(atom: Atom, attribute: str, state: State) -> bool:
+    """Whether a method other than the one that makes an object speaks of an attribute of it."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(found, Closure) or found.function.name == "__init__":
+        return False
+    return found.function.mentions({attribute})

@@ -132,8 +132,7 @@ def training_arguments(machine: Machine, call: Call) -> Results:
     """``TrainingArguments(...)``: initialises CUDA and selects the rank's device, unless its arguments forbid that."""
     state: State | None = call.state
     spared = any(call.kwargs.get(name) == TRUE for name in ("use_cpu", "no_cuda"))
-    kept = (*_STRATEGIES, *(name for name in call.kwargs if name.startswith("dataloader_")))
-    fields = {f"<{name}>": call.kwargs[name] for name in kept if name in call.kwargs}
+    fields = {f"<{name}>": value for name, value in call.kwargs.items() if _matters(name)}
     fields["<spared>"] = const(spared)
     if not spared:
         state = ranks.selected_by_library(machine, call)
@@ -157,10 +156,10 @@ def trainer(machine: Machine, call: Call) -> Results:
     for name in ("train_dataset", "eval_dataset", "data_collator", "reward_funcs", _METRICS):
         fields[f"<{name}>"] = call.get(name) or NONE
     called = [name for name in _CALLBACKS if name in call.kwargs]
-    if arguments is not None and any(arguments.fields.get(f"<{name}>") == const("no") for name in _STRATEGIES):
+    if any(_told(arguments).get(f"<{name}>") == const("no") for name in _STRATEGIES):
         called = [name for name in called if name != _METRICS]
     fields["<callbacks>"] = union([call.kwargs[name] for name in called]) or NONE
-    fields.update({k: v for k, v in (arguments.fields if arguments is not None else {}).items() if k != "<spared>"})
+    fields.update({k: v for k, v in _told(arguments).items() if k != "<spared>"})
     made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
     if spared or (arguments is None and given not in (None, NONE)) or state.process.withheld is not None:
@@ -172,6 +171,18 @@ def trainer(machine: Machine, call: Call) -> Results:
     if isinstance(model, Ref):
         gpu_memory.place(model, arrays.new_tensor(machine, call, after, Dev("cuda"), "torch.Tensor"), after)
     return [(after, made)]
+
+
+def _told(arguments: LibraryObject | None) -> dict[str, Value]:
+    """What a trainer's arguments say: as they were made, or as they were set since."""
+    if arguments is None:
+        return {}
+    since = {f"<{name}>": value for name, value in arguments.fields.items() if _matters(name)}
+    return {**arguments.fields, **since}
+
+
+def _matters(name: str) -> bool:
+    return name in _STRATEGIES or name.startswith("dataloader_")
 
 
 def trainer_train(machine: Machine, call: Call) -> Results:

@@ -80,6 +80,9 @@ def getattr_(machine: Machine, call: Call) -> Results:
         named = _each_named(call) or lookups.methods_in_part(machine, call.args[0], call.args[1], call.state)
         if named:
             return lookups.any_of(machine, call.args[0], named, call)
+        home = only(call.args[0])
+        if isinstance(home, Lib):
+            return machine.named_in_library(home.path, call.args[1], call.state, call.frame, call.site)
         return [(call.state, unknown("getattr", call.args[0], call.args[1]))]
     if len(call.args) == 2:
         return machine.attribute(call.args[0], name, call.state, call.frame, call.site)

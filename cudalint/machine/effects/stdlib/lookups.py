@@ -41,21 +41,13 @@ def names_of_frame(machine: Machine, call: Call) -> Results:
     module = Ref(("module", call.frame.module))
     home = module if call.text("kind") == "module" else call.frame.scope
     view = home if home == module else None
-    return [(call.state, _copied(home, call.state, call.site, view) or unknown("names", call.site))]
+    return [(call.state, machine.names_of(home, view, call.state, call.site))]
 
 
-def names_of(ref: Ref, state: State, site: Site) -> Value | None:
+def names_of(machine: Machine, ref: Ref, state: State, site: Site) -> Value:
     """``vars(module)`` and ``vars(cls)``: what the names of a module or class stand for."""
     found = state.get(ref)
-    return _copied(found.scope if isinstance(found, Class) else ref, state, site, view=ref)
-
-
-def _copied(scope: Ref, state: State, site: Site, view: Ref | None = None) -> Value | None:
-    found = state.get(scope)
-    if not isinstance(found, Scope):
-        return None
-    items: dict[Hashable, Value] = dict(found.variables.items())
-    return (state.new(("names", site), Dict(items, exact=False, view=view)),)
+    return machine.names_of(found.scope if isinstance(found, Class) else ref, ref, state, site)
 
 
 # -- names that are known in part ------------------------------------------------------------------------------------

@@ -220,7 +220,9 @@ def variables(machine: Machine, call: Call) -> Results:
     atom = only(call.args[0]) if len(call.args) == 1 else None
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(atom, Ref) and isinstance(found, Scope | Class):
-        return [(call.state, lookups.names_of(atom, call.state, call.site) or unknown("vars", call.site))]
+        return [(call.state, lookups.names_of(machine, atom, call.state, call.site))]
+    if isinstance(atom, Lib):
+        return [(call.state, (Lib(f"{atom.path}.__dict__"),))]
     if not isinstance(atom, Ref) or not (isinstance(found, Instance) or _is_namespace(found)):
         return [(call.state, unknown("vars", call.site))]
     return [(call.state, machine.attributes_of(atom, call.state, call.site))]

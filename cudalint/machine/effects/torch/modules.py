@@ -81,6 +81,12 @@ def module_tensor(machine: Machine, call: Call) -> Results:
     return [(call.state, (memory or Tensor("torch", CPU, call.state.process.identity),))]
 
 
+def module_device(machine: Machine, call: Call) -> Results:
+    """``model.device``: where a module of a library lies that has such a property."""
+    memory = placed_tensor(call.receiver, call.state) if isinstance(call.receiver, Ref) else None
+    return [(call.state, unknown("device", call.receiver) if memory is None else (memory.device,))]
+
+
 def module_child(machine: Machine, call: Call) -> Results:
     """``model[0]``, ``model.children()``: a part of a module is where the module is, if it is not of the program."""
     state, receiver = call.state, call.receiver

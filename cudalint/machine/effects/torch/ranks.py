@@ -407,6 +407,8 @@ def _guess_shown(machine: Machine, state: State) -> None:
     if group is None or group.guess is None or chosen is None:
         return
     state.process = replace(process, group=replace(group, guess=None))
+    if _has_the_only_gpu(state) or questions.only_rank(state.facts) == chosen.index:
+        return
     if _numbered_otherwise(process, group, chosen.index):
         _guesses(machine, state, group, Kind.BARRIER_GUESSES, group.guess)
 
