@@ -83,7 +83,7 @@ def _optimizer_state(optimizer: Tensor, call: Call) -> Ref:
     kept: Value = (replace(optimizer, type="torch.Tensor"),)
     of_parameter = state.new(("state of parameter", call.site), Dict({}, kept, False))
     of_all = state.new(("state of all", call.site), Dict({}, (of_parameter,), False))
-    parts = {"state": (of_all,), "param_groups": unknown("parameter groups", call.site)}
+    parts: dict[Hashable, Value] = {"state": (of_all,), "param_groups": unknown("parameter groups", call.site)}
     return state.new(("state", call.site), Dict(parts, (), True))
 
 
