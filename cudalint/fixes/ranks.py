@@ -335,6 +335,9 @@ def _numbers(view: View, value: cst.BaseExpression) -> Iterator[cst.BaseExpressi
                 yield from _numbers(view, made.value)
             else:
                 yield value
+        case cst.Attribute() if devices := [made for made in _assigned(view, value) if _makes_device(made)]:
+            for made_device in devices:
+                yield from _numbers(view, made_device)
         case _:
             yield value
 
@@ -359,6 +362,15 @@ def _devices(call: cst.Call) -> Iterator[cst.BaseExpression]:
             yield from (element.value for element in argument.value.elements)
         else:
             yield argument.value
+
+
+def _assigned(view: View, place: cst.Attribute) -> Iterator[cst.BaseExpression]:
+    """What a file gives an attribute; its object may have other names elsewhere."""
+    for node in view.inside(view.tree):
+        match node:
+            case cst.Assign(targets=[cst.AssignTarget(target=cst.Attribute(attr=attr))], value=value):
+                if attr.value == place.attr.value:
+                    yield value
 
 
 def _makes_device(value: cst.BaseExpression) -> bool:
@@ -417,7 +429,8 @@ def _computed(view: View, place: cst.BaseExpression) -> Iterator[str]:
         if not environ.changes:
             yield f'int({environ.text}["{_LOCAL_RANK}"])'
     torch = imports.torch_cuda(view, "device_count", place)
-    if not torch.changes and isinstance(place, cst.Name | cst.Attribute | cst.Call):
+    is_number = isinstance(place, cst.Name | cst.Attribute | cst.Call) and not dotted(place).endswith("device")
+    if not torch.changes and is_number:
         yield f"{view.source(place)} % {torch.text}()"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from cudalint.fixes import imports, layout
+from cudalint.fixes import imports, layout, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.proposal import Case, Proof, Proposal, in_file
 from cudalint.fixes.view import Binding, View, dotted
@@ -23,6 +23,8 @@ _FORKING = {"fork": "spawn", "forkserver": "spawn", "ddp_fork": "ddp_spawn", "dd
 _FRESH = "a fresh process imports main again, starts slower, and knows only what is sent to it"
 _BY_VALUE = "workers of loky start slower, have copies of what their functions read, and serve later calls too"
 _IN_THREADS = "tasks in threads share what they change, and of their Python code only one runs at a time"
+_NO_WORKERS = "a loader that is asked for no workers takes no start method"
+_TOLD = "another start method may be asked for"
 _GUARDED = "code under the main guard does not run where the module is imported"
 
 
@@ -37,11 +39,22 @@ def spawn(case: Case) -> Iterator[Proposal]:
     if made is None:
         return
     view, call = made
+    open_to = _open_to(case, view, call, launch)
     for changes, what in _launches(view, call, launch):
-        doubt = _BY_VALUE if launch.family == "joblib" else _FRESH
-        yield Proposal(what, in_file(view, changes), Proof.SPAWN, doubt)
+        doubt = open_to or (_BY_VALUE if launch.family == "joblib" else _FRESH)
+        yield Proposal(what, in_file(view, changes), Proof.NEVER_BY_SPAWN if open_to else Proof.SPAWN, doubt)
     if launch.family == "process":
         yield from _other_class(case, launch)
+
+
+def _open_to(case: Case, view: View, call: cst.Call, launch: Launched) -> str | None:
+    """What else the launch may be told, beside what it was seen with: a default is no promise."""
+    if launch.family == "loader":
+        return None if _workers(view, call) is not None else _NO_WORKERS
+    chosen = None if launch.settled is None else case.call_at(launch.settled)
+    if chosen is None or not chosen[1].args or any(_words(chosen[1])):
+        return None
+    return None if all(_is_fixed(chosen[0], argument.value, cst.SimpleString) for argument in chosen[1].args) else _TOLD
 
 
 def _other_class(case: Case, launch: Launched) -> Iterator[Proposal]:
@@ -182,7 +195,31 @@ def _home(view: View, call: cst.Call, launch: Launched) -> str:
 
 
 def _loader(view: View, call: cst.Call) -> list[Change]:
-    return view.with_keyword(call, "multiprocessing_context", '"spawn"')
+    number = _workers(view, call)
+    is_named = number is not None and not _is_fixed(view, number, cst.Integer)
+    spelled = f'"spawn" if {view.source(number)} else None' if number is not None and is_named else '"spawn"'
+    return view.with_keyword(call, "multiprocessing_context", spelled)
+
+
+def _workers(view: View, call: cst.Call) -> cst.BaseExpression | None:
+    """How many workers a loader is told to start, where that can be said again: a number or what holds one."""
+    given = view.keyword(call, "num_workers")
+    return given.value if given is not None and (isinstance(given.value, cst.Integer) or dotted(given.value)) else None
+
+
+def _is_fixed(view: View, value: cst.BaseExpression, literal: type[cst.BaseExpression]) -> bool:
+    """Whether an expression is a literal, or the name of one that is bound once."""
+    if isinstance(value, literal) or not isinstance(value, cst.Name):
+        return isinstance(value, literal)
+    own = names.scope_of(view, value)
+    if isinstance(own, cst.FunctionDef) and value.value in names.parameters(own):
+        return False
+    for scope in (own, view.tree):
+        found = [bound for name, bound in names.bindings(view, scope) if name == value.value]
+        if found:
+            made = view.parent(found[0])
+            return len(found) == 1 and isinstance(made, cst.Assign) and isinstance(made.value, literal)
+    return False
 
 
 def _joblib(view: View, call: cst.Call, backend: str = "loky") -> Iterator[tuple[list[Change], str]]:

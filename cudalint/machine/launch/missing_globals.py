@@ -14,7 +14,7 @@ from cudalint.machine.questions import DEFINES
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Lib, Ref, Value, only, unknown
+from cudalint.machine.values import NONE, Atom, Lib, Ref, Value, only, unknown
 
 # What can give a module names that its text does not bind.
 MAKING_NAMES = frozenset({"globals", "exec", "eval", "vars", "setattr", "builtins", "__builtins__", "__dict__"})
@@ -68,7 +68,8 @@ def missing_part(machine: Machine, owner: Ref, key: Hashable, state: State, fram
     if home is None or there is None or NONE[0] in there:
         return None
     is_dict, lacks = isinstance(state.get(owner), Dict), _held(state, owner, key) is None
-    name = f"{home[1]}[{key!r}]" if is_dict else f"{home[1]}.{key}"
+    kept = ".".join(home[1:])
+    name = f"{kept}[{key!r}]" if is_dict else f"{kept}.{key}"
     outcome = _outcome(machine, launch, name, "missing" if lacks else "None", state, site)
     names = _OF_NONE if not lacks else ("KeyError", "LookupError") if is_dict else ("AttributeError",)
     return _fails(machine, outcome, names, state, frame, unknown("part", site, name))
@@ -109,19 +110,41 @@ def _held(state: State, owner: Ref | None, key: Hashable) -> Value | None:
     return None
 
 
-def _home(owner: Ref, state: State) -> tuple[str, str] | None:
-    """The module of the program, and the name in it, under which an object is kept."""
+def _home(owner: Ref, state: State) -> tuple[str, ...] | None:
+    """The module, and the name in it, under which an object is kept, or what has it as an attribute, and that."""
+    within: tuple[str, ...] | None = None
     for scope in state.objects():
-        if isinstance(scope, Scope) and scope.kind == "module":
-            for name, value in scope.variables.items():
-                if only(value) == owner:
-                    return scope.module, name
-    return None
+        if not isinstance(scope, Scope) or scope.kind != "module":
+            continue
+        for name, value in scope.variables.items():
+            kept = only(value)
+            if kept == owner:
+                return scope.module, name
+            part = None if within is not None else _attribute_of(kept, owner, state)
+            if part is not None:
+                within = (scope.module, name, part)
+    return within
 
 
-def _kept(state: State, module: str, name: str) -> Ref | None:
+def _attribute_of(holder: Atom | None, owner: Ref, state: State) -> str | None:
+    """The attribute of a class or an object of the program that is this object."""
+    found = state.get(holder) if isinstance(holder, Ref) else None
+    scope = state.get(found.scope) if isinstance(found, Class) else None
+    attributes = found.attributes if isinstance(found, Instance) else {}
+    attributes = scope.variables if isinstance(scope, Scope) else attributes
+    return next((name for name, value in attributes.items() if only(value) == owner), None)
+
+
+def _kept(state: State, module: str, name: str, *parts: str) -> Ref | None:
     scope = state.get(Ref(("module", module)))
-    atom = only(scope.variables.get(name, ())) if isinstance(scope, Scope) else None
+    value: Value | None = scope.variables.get(name) if isinstance(scope, Scope) else None
+    for part in parts:
+        value = _held(state, _one(value), part)
+    return _one(value)
+
+
+def _one(value: Value | None) -> Ref | None:
+    atom = only(value or ())
     return atom if isinstance(atom, Ref) else None
 
 

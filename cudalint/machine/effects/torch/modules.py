@@ -62,6 +62,8 @@ def module(machine: Machine, call: Call) -> Results:
 def module_data(machine: Machine, call: Call) -> Results:
     """``parameters()``, ``state_dict()`` and their like: the module's tensors, where they are, not read yet."""
     state, receiver = call.state, call.receiver
+    if isinstance(receiver, Tensor):
+        return [(state, (_optimizer_state(receiver, call),))]
     memory = placed_tensor(receiver, state) if isinstance(receiver, Ref) else None
     if memory is None:
         return [(state, unknown("module data", call.site))]
@@ -73,6 +75,16 @@ def module_data(machine: Machine, call: Call) -> Results:
         pair = Sequence("tuple", (unknown("name", call.site), (memory,)))
         element = (state.new(("named", call.site), pair),)
     return [(state, (state.new(("parameters", call.site), Sequence("iterator", None, element)),))]
+
+
+def _optimizer_state(optimizer: Tensor, call: Call) -> Ref:
+    """``optimizer.state_dict()``: what it keeps for each parameter, beside settings."""
+    state = call.state
+    kept: Value = (replace(optimizer, type="torch.Tensor"),)
+    of_parameter = state.new(("state of parameter", call.site), Dict({}, kept, False))
+    of_all = state.new(("state of all", call.site), Dict({}, (of_parameter,), False))
+    parts: dict[Hashable, Value] = {"state": (of_all,), "param_groups": unknown("parameter groups", call.site)}
+    return state.new(("state", call.site), Dict(parts, (), True))
 
 
 def module_tensor(machine: Machine, call: Call) -> Results:
