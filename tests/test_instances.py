@@ -8,6 +8,7 @@ from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
 from cudalint.project.entries import candidates
 from cudalint.project.program import program
+from cudalint.project.pythons import Hosts
 from cudalint.project.running import Runner
 from cudalint.text.source import SourceFile
 
@@ -30,7 +31,7 @@ def found(text: str) -> list[Finding]:
 def steps(text: str) -> dict[str, int]:
     """How many statements each entry ran that is charged to it."""
     files = program([SourceFile("/p/a.py", text, text.encode())], load(), "/p")
-    return {ran.label: ran.machine.steps for ran in Runner(files, Host()).run(candidates(files))}
+    return {ran.label: ran.machine.steps for ran in Runner(files, Hosts(Host())).run(candidates(files))}
 
 
 TOUCHES = "    def __init__(self, size):\n        self.model = torch.nn.Linear(size, size).cuda()\n"

@@ -13,6 +13,7 @@ from cudalint.project.analysis import Options, analyse
 from cudalint.project.entries import candidates
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.program import program
+from cudalint.project.pythons import Hosts
 from cudalint.project.running import Runner
 from cudalint.text.source import SourceFile
 
@@ -42,7 +43,7 @@ def steps(**texts: str) -> dict[str, int]:
     """How many statements each entry ran that is charged to it."""
     given = {f"/p/{name}.py": text for name, text in texts.items()}
     files = program(sources(given), load(), "/p")
-    return {ran.label: ran.machine.steps for ran in Runner(files, Host()).run(candidates(files))}
+    return {ran.label: ran.machine.steps for ran in Runner(files, Hosts(Host())).run(candidates(files))}
 
 
 def test_each_entry_says_how_it_came_to_an_import_that_was_run_for_all() -> None:
