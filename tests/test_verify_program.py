@@ -55,7 +55,6 @@ if __name__ == "__main__":
 # The worker stands in a file that is no module, where no linter looks.
 HIDDEN = """\
 import os
-import re
 
 import torch
 
