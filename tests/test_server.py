@@ -621,6 +621,19 @@ def _said(told: object) -> bytes:
     return b"Content-Length: %d\r\n\r\n%s" % (len(data), data)
 
 
+def served(folder: Path, given: bytes) -> subprocess.CompletedProcess[bytes]:
+    """A server that is told this at once, and what it answers until it ends."""
+    return subprocess.run(
+        [sys.executable, "-m", "cudalint", "server"],
+        cwd=folder,
+        env=environment(),
+        input=given,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+
+
 BEGIN = _said(
     {
         "jsonrpc": "2.0",
@@ -702,15 +715,7 @@ def test_an_editor_that_can_do_what_nobody_knows_yet_is_served(project: Path, la
     known = {"general": {"positionEncodings": ["utf-32"]}}
     params = {"processId": None, "rootUri": project.as_uri(), "capabilities": {**known, **later}}
     begin = _said({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params})
-    done = subprocess.run(
-        [sys.executable, "-m", "cudalint", "server"],
-        cwd=project,
-        env=environment(),
-        input=begin + SHUT_DOWN + EXIT,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    done = served(project, begin + SHUT_DOWN + EXIT)
     assert (done.returncode, done.stderr) == (0, b"")
     # What it can do besides counts.
     assert b'"positionEncoding": "utf-32"' in done.stdout
@@ -723,15 +728,7 @@ def test_a_question_that_cannot_be_understood_is_answered(project: Path) -> None
         {"id": 7, "method": "no/such", "params": {}},
         {"id": 8, "method": "no/such"},
     ]
-    done = subprocess.run(
-        [sys.executable, "-m", "cudalint", "server"],
-        cwd=project,
-        env=environment(),
-        input=BEGIN + b"".join(_said({"jsonrpc": "2.0", **one}) for one in asked) + SHUT_DOWN + EXIT,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    done = served(project, BEGIN + b"".join(_said({"jsonrpc": "2.0", **one}) for one in asked) + SHUT_DOWN + EXIT)
     assert done.returncode == 0
     answers = (json.loads(part[part.index(b"{") :]) for part in done.stdout.split(b"Content-Length: ")[1:])
     codes = {one["id"]: one["error"]["code"] for one in answers if "error" in one}
@@ -740,28 +737,12 @@ def test_a_question_that_cannot_be_understood_is_answered(project: Path) -> None
 
 def test_what_is_told_in_a_way_that_nobody_knows_is_passed_over(project: Path) -> None:
     told = [{"method": "no/such"}, {"method": "$/no/such"}, {"method": "no/such", "params": [1]}]
-    done = subprocess.run(
-        [sys.executable, "-m", "cudalint", "server"],
-        cwd=project,
-        env=environment(),
-        input=BEGIN + b"".join(_said({"jsonrpc": "2.0", **one}) for one in told) + SHUT_DOWN + EXIT,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    done = served(project, BEGIN + b"".join(_said({"jsonrpc": "2.0", **one}) for one in told) + SHUT_DOWN + EXIT)
     assert (done.returncode, done.stderr) == (0, b"")
     assert b"window/showMessage" not in done.stdout
 
 
 @pytest.mark.parametrize("length", [10**14, 10**26])
 def test_a_message_that_is_longer_than_any_ends_it(tmp_path: Path, length: int) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "cudalint", "server"],
-        cwd=tmp_path,
-        env=environment(),
-        input=BEGIN + b"Content-Length: %d\r\n\r\n{}" % length,
-        capture_output=True,
-        timeout=60,
-        check=False,
-    )
+    done = served(tmp_path, BEGIN + b"Content-Length: %d\r\n\r\n{}" % length)
     assert (done.returncode, done.stderr) == (0, b"")
