@@ -196,9 +196,9 @@ def _home(view: View, call: cst.Call, launch: Launched) -> str:
 
 def _loader(view: View, call: cst.Call) -> list[Change]:
     number = _workers(view, call)
-    is_named = number is not None and not _is_fixed(view, number, cst.Integer)
-    spelled = f'"spawn" if {view.source(number)} else None' if number is not None and is_named else '"spawn"'
-    return view.with_keyword(call, "multiprocessing_context", spelled)
+    if number is None or _is_fixed(view, number, cst.Integer):
+        return view.with_keyword(call, "multiprocessing_context", '"spawn"')
+    return view.with_keyword(call, "multiprocessing_context", f'"spawn" if {view.source(number)} else None')
 
 
 def _workers(view: View, call: cst.Call) -> cst.BaseExpression | None:

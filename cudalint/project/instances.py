@@ -68,12 +68,12 @@ class Instances:
         cls, _, method = function.qualname.rpartition(".")
         if not cls or "." in cls or method == "__init__":
             return None
+        options = switches(module, constructor(module, cls)) if takes_options else {}
         # Where there is nothing to give it is made as without.
-        takes_options = takes_options and bool(switches(module, constructor(module, cls)))
-        key = (module.name, cls, takes_options)
+        key = (module.name, cls, bool(options))
         if key not in self._known:
             with self.files.aside() as read:
-                self._known[key] = self._made(module, cls, takes_options), read
+                self._known[key] = self._made(module, cls, options), read
             self._forget()
         self._known.move_to_end(key)
         made, read = self._known[key]
@@ -88,12 +88,11 @@ class Instances:
         for key in kept[:-MOST_KEPT]:
             del self._known[key]
 
-    def _made(self, module: ir.Module, name: str, takes_options: bool) -> Made | None:
+    def _made(self, module: ir.Module, name: str, options: Mapping[str, Value]) -> Made | None:
         """An instance as all paths make it, else as few do; None where it takes more steps even so."""
         init = constructor(module, name)
         if init is None:
             return None
-        options = switches(module, init) if takes_options else {}
         for few in (False, True):
             made = self._make(module, name, init, options, few)
             if made is None or made.instance is not None or not made.machine.record.spent:

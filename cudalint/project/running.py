@@ -574,15 +574,14 @@ class Runner:
         made = None if in_test else self._instance(entry, module, takes_options)
         # Who asks for workers that nobody else asks for may as well do without what is made for them.
         is_used = not takes_options and not self._is_in_use(entry, module)
+        options = switches(module, entry.function) if takes_options else {}
         if made is not None:
-            options = switches(module, entry.function) if takes_options else {}
             self._call_made(machine, module, entry.function, made, options, is_used)
             return machine
         frame = _top_of(module.name)
         # Where an application takes the handlers of another file, importing it comes first.
         for begun in self._served_by(machine, module, entry):
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
-                options = switches(module, entry.function) if takes_options else {}
                 self._call(machine, module, entry.function, ready, {**options, **given}, takes_options, is_used)
         return machine
 
@@ -941,9 +940,9 @@ def _applied(
     if target is None:
         return [state]
     site = Site(module.name, function.ordinal)
-    begun, outcomes = state.clone(), len(machine.record.outcomes)
-    results = machine.call_value(target, [], dict(given), state, frame, site)
     asked = left_out(module, function)
+    begun, outcomes = state.clone() if asked else state, len(machine.record.outcomes)
+    results = machine.call_value(target, [], dict(given), state, frame, site)
     if not results and asked and len(machine.record.outcomes) == outcomes:
         # It refuses to be called without what its signature says may be left out.
         results = machine.call_value(target, [], {**asked, **given}, begun, frame, site)

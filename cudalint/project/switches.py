@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from cudalint.ir import nodes as ir
 from cudalint.machine.values import Value, unknown
 
 
 def switches(module: ir.Module, function: ir.Function | None) -> dict[str, Value]:
     """The numbers and switches that a function takes and that have a default, as arguments that are not known."""
-    if function is None:
-        return {}
-    given = [param.name for param in function.params if not param.unnamed and _counts_or_switches(param)]
-    return {name: unknown("param", module.name, function.ordinal, name) for name in given}
+    return {} if function is None else _unknown(module, function, _counts_or_switches)
 
 
 def left_out(module: ir.Module, function: ir.Function) -> dict[str, Value]:
     """The parameters that have None for their default, as arguments that are not known."""
-    given = [param.name for param in function.params if not param.unnamed and _is_none(param.default)]
+    return _unknown(module, function, _is_left_out)
+
+
+def _unknown(module: ir.Module, function: ir.Function, asked: Callable[[ir.Param], bool]) -> dict[str, Value]:
+    given = [param.name for param in function.params if not param.unnamed and asked(param)]
     return {name: unknown("param", module.name, function.ordinal, name) for name in given}
 
 
-def _is_none(default: ir.Expr | None) -> bool:
-    return isinstance(default, ir.Const) and default.value is None
+def _is_left_out(param: ir.Param) -> bool:
+    return isinstance(param.default, ir.Const) and param.default.value is None
 
 
 def _counts_or_switches(param: ir.Param) -> bool:

@@ -123,8 +123,8 @@ def connection(machine: Machine, call: Call) -> Results:
 
 def _address(machine: Machine, value: Value, state: State) -> Hashable | None:
     """Where processes find one another, if the program says so: a name, or a host with a port."""
-    parts = [value] if machine.exact_items(value, state) is None else machine.exact_items(value, state) or []
-    found = tuple(constant(part) for part in parts)
+    parts = machine.exact_items(value, state)
+    found = tuple(map(constant, [value] if parts is None else parts))
     return found if found and all(isinstance(one, str | int) for one in found) else None
 
 

@@ -155,11 +155,12 @@ def trainer(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {}
     for name in ("train_dataset", "eval_dataset", "data_collator", "reward_funcs", _METRICS):
         fields[f"<{name}>"] = call.get(name) or NONE
+    told = _told(arguments)
     called = [name for name in _CALLBACKS if name in call.kwargs]
-    if any(_told(arguments).get(f"<{name}>") == const("no") for name in _STRATEGIES):
+    if any(told.get(f"<{name}>") == const("no") for name in _STRATEGIES):
         called = [name for name in called if name != _METRICS]
     fields["<callbacks>"] = union([call.kwargs[name] for name in called]) or NONE
-    fields.update({k: v for k, v in _told(arguments).items() if k != "<spared>"})
+    fields.update({k: v for k, v in told.items() if k != "<spared>"})
     made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
     if spared or (arguments is None and given not in (None, NONE)) or state.process.withheld is not None:
