@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from cudalint.finding import Finding, Severity
-from cudalint.machine.interpreter import Host
+from cudalint.ir.nodes import Module
+from cudalint.ir.walk import functions
+from cudalint.machine.effects.registry import LibraryEffects
+from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
+from cudalint.machine.state import Process, State
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
 from cudalint.project.entries import candidates
+from cudalint.project.instances import Instances
 from cudalint.project.program import program
 from cudalint.project.pythons import Hosts
 from cudalint.project.running import Runner
@@ -89,6 +94,29 @@ def test_a_constructor_of_too_many_paths_is_followed_on_few() -> None:
     text = job(many + "        torch.cuda.init()\n", "first", "second")
     assert max(steps(text).values()) < 50
     assert [one.trace[1].message for one in found(text)] == ["torch.cuda.init() initialises CUDA"] * 2
+
+
+def test_a_class_whose_instance_takes_too_many_steps_is_not_made_again_with_its_options() -> None:
+    endless = LONG.replace("torch.cuda.init()", "\n        ".join(["self.size = size"] * 6_000))
+    text = job(endless.replace("size):", "size, workers=0):"), "first")
+    files = program([SourceFile("/p/a.py", text, text.encode())], load(), "/p")
+    files.begin(1_000_000)
+    module = files.module("a")
+    assert module is not None
+    options = EntryOptions(purpose=Purpose.MAKING)
+    machines: list[Machine] = []
+
+    def machine(name: str, few: bool) -> Machine:
+        machines.append(Machine(Setting(files, files.library, LibraryEffects(), name, Host(), options)))
+        return machines[-1]
+
+    def imported(machine: Machine, module: Module) -> State:
+        return machine.run_module(module, module.name, State(Process(), {}))[0]
+
+    instances = Instances(files, machine, imported)
+    method = next(one for one in functions(module.body) if one.name == "first")
+    assert [instances.of(module, method, takes_options) for takes_options in (False, True)] == [None, None]
+    assert len(machines) == 2  # which follow all paths, and few
 
 
 def test_a_class_that_never_gives_an_instance_has_no_methods_to_call() -> None:

@@ -74,6 +74,21 @@ def test_an_import_that_looks_at_no_process_is_not_run_again_in_another_state() 
     assert steps(names=slow, late=LATE)["late"] < 100
 
 
+MEETS = (
+    "import torch.distributed as dist\nimport torch.multiprocessing as mp\n\nimport names\n\n\n"
+    "def work(rank):\n    dist.init_process_group('nccl', rank=rank, world_size=2)\n\n\n"
+    "if __name__ == '__main__':\n    mp.start_processes(work, nprocs=2, start_method='fork')\n"
+)
+
+
+def test_an_import_that_looks_where_ranks_meet_is_run_for_all_and_each_knows_that_it_looked() -> None:
+    slow = NAMES + "".join(f"N{n} = one()\n" for n in range(300))
+    looks = "import os\n\nADDRESS = os.environ.get('MASTER_ADDR', 'localhost')\n" + slow
+    assert steps(names=looks, first=MEETS)["first"] < 100
+    assert "CUD505" in [one.code for one in found(names=slow, first=MEETS)]
+    assert "CUD505" not in [one.code for one in found(names=looks, first=MEETS)]
+
+
 def test_an_import_that_looks_at_the_process_is_run_in_its_state() -> None:
     asks = "import os\n\nimport torch\n\nif os.environ.get('CUDA_VISIBLE_DEVICES') == '1':\n    torch.cuda.init()\n"
     other = HIDDEN.replace("'1'", "'0'")

@@ -298,17 +298,24 @@ class _Mark:
 
 
 def _named_by_facts(state: State) -> frozenset[Hashable]:
-    """The addresses that are named in what a path assumes: mostly it assumes what it did, or something more."""
+    """The addresses that are named in what a path assumes, most of which was looked through before."""
     known, named = state.named
     if known is not state.facts:
-        goes_on = len(known) <= len(state.facts) and all(map(operator.is_, known, state.facts))
-        found = {*named} if goes_on else set()
-        walked: set[int] = set()
-        for sym, _ in state.facts[len(known) if goes_on else 0 :]:
-            _note_named(sym, found, walked)
-        named = frozenset(found)
+        is_known = list(map(operator.is_, known, state.facts))
+        same = is_known.index(False) if False in is_known else len(is_known)
+        found = [*named[:same]]
+        for sym, _ in state.facts[same:]:
+            found.append(_with_named(sym, found[-1] if found else frozenset()))
+        named = tuple(found)
         state.named = state.facts, named
-    return named
+    return named[-1] if named else frozenset()
+
+
+def _with_named(sym: Hashable, before: frozenset[Hashable]) -> frozenset[Hashable]:
+    """Addresses with those that one more identity names."""
+    named: set[Hashable] = set()
+    _note_named(sym, named, set())
+    return before if named <= before else before | named
 
 
 def _note_named(sym: Hashable, named: set[Hashable], walked: set[int]) -> None:

@@ -493,8 +493,8 @@ class State:
     owned: set[Hashable] = field(default_factory=set)
     distinguishing_address: Hashable = None
     journal: Journal = field(default_factory=Journal)
-    # The objects that what is assumed names, as it was when that was last looked for.
-    named: tuple[tuple[tuple[Hashable, bool], ...], frozenset[Hashable]] = ((), frozenset())
+    # The objects that what is assumed names, as it was when that was last looked for: up to each of the facts.
+    named: tuple[tuple[tuple[Hashable, bool], ...], tuple[frozenset[Hashable], ...]] = ((), ())
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""

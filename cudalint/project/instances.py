@@ -72,8 +72,9 @@ class Instances:
         # Where there is nothing to give it is made as without.
         key = (module.name, cls, bool(options))
         if key not in self._known:
-            with self.files.aside() as read:
-                self._known[key] = self._made(module, cls, options), read
+            # A class of which none could be made takes no fewer steps with other options.
+            none = self._none_of(module.name, cls)
+            self._known[key] = none or self._tried(module, cls, options)
             self._forget()
         self._known.move_to_end(key)
         made, read = self._known[key]
@@ -81,6 +82,14 @@ class Instances:
         if made is not None:
             self.files.charge(made.read.asked)
         return made
+
+    def _none_of(self, module: str, cls: str) -> tuple[None, Reads] | None:
+        known = (self._known.get((module, cls, with_options)) for with_options in (False, True))
+        return next(((None, read) for made, read in filter(None, known) if made is None), None)
+
+    def _tried(self, module: ir.Module, cls: str, options: Mapping[str, Value]) -> tuple[Made | None, Reads]:
+        with self.files.aside() as read:
+            return self._made(module, cls, options), read
 
     def _forget(self) -> None:
         """Keep the instances that were asked for last; that there is none of a class takes no room."""

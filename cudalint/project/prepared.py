@@ -94,8 +94,17 @@ class PreparedImports:
         record = machine.record
         ways = tuple(sealed(after, base, below, f"{name}{_WAY}{i}") for i, (after, _) in enumerate(loaded))
         neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)
-        entered, commands = frozenset(record.entered), tuple(record.commands)
-        done = Imported(root, ways, entered, commands, record.cut, neutral, record.asked, record.reads_words)
+        done = Imported(
+            root,
+            ways,
+            frozenset(record.entered),
+            tuple(record.commands),
+            record.cut,
+            neutral,
+            record.asked,
+            record.reads_words,
+            frozenset(machine.meeting_seen),
+        )
         return _Known(done, read, is_of_any=not machine.asked_for_callers)
 
 
@@ -119,4 +128,4 @@ def _is_contained(machine: Machine) -> bool:
         return False
     if machine.puts or machine.sent or machine.saved:
         return False
-    return not (machine.preloads or machine.rank_gpus or machine.meeting_seen)
+    return not (machine.preloads or machine.rank_gpus)

@@ -137,6 +137,8 @@ class FileProgram:
     settings_files: SettingsFiles = field(init=False)
     # By module, the words by which functions of it show that they settle something.
     _settling: dict[str, frozenset[str] | None] = field(default_factory=dict)
+    # By module, the modules near it and whether something may start in one of these.
+    _launching: dict[str, tuple[frozenset[str], bool]] = field(default_factory=dict)
     _looks: Looks = field(default_factory=Looks)
     _charged: set[str] = field(default_factory=set)
     _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
@@ -242,10 +244,13 @@ class FileProgram:
 
         A window's callback hands what was chosen to a module that starts the work.
         """
-        beside = (module, *self.imports(module))
-        homes = dict.fromkeys((*beside, *(below for home in beside for below in self.imports(home))))
-        self.reads.asked.update(homes)
-        return any(self.facts(home).may_launch for home in homes)
+        if module not in self._launching:
+            beside = (module, *self.imports(module))
+            homes = frozenset((*beside, *(below for home in beside for below in self.imports(home))))
+            self._launching[module] = homes, any(self.facts(home).may_launch for home in homes)
+        asked, launches = self._launching[module]
+        self.reads.asked.update(asked)
+        return launches
 
     def settles(self, module: str, function: ir.Function) -> bool:
         """Whether a function of a module may start something or decide how it goes, itself or by what it names."""

@@ -207,8 +207,9 @@ class Callbacks(Core):
         methods = [(name, ref) for name, value in own if isinstance(ref := only(value), Ref)]
         closures = [found for _, ref in methods if isinstance(found := state.get(ref), Closure)]
         for name, ref in methods:
-            is_called = any(closure.function.mentions({name}) for closure in closures if closure.function.name != name)
-            if not name.startswith("_") or not (name.startswith("__") or is_called):
+            if name.startswith("__"):
+                continue
+            if not name.startswith("_") or not _is_called(name, closures):
                 yield Bound(ref, atom)
 
     def _callback(self, atom: Atom, state: State) -> Closure | None:
@@ -292,6 +293,11 @@ class Callbacks(Core):
         found = [o for o in record.outcomes[before:] if o.kind in kinds and not o.unsaid]
         record.outcomes[before:] = found
         return bool(found)
+
+
+def _is_called(method: str, closures: Iterable[Closure]) -> bool:
+    """Whether one of a class's other methods calls this one."""
+    return any(closure.function.mentions({method}) for closure in closures if closure.function.name != method)
 
 
 def _keep(atom: Atom, state: State, function: str | None) -> None:

@@ -401,6 +401,7 @@ class Imports(Core):
         self.record.entered |= done.entered
         self.record.commands.extend(done.commands)
         self.record.reads_words |= done.reads_words
+        self.meeting_seen |= done.meeting
         self.record.asked = {**done.asked, **self.record.asked}
         self.record.cut = self.record.cut or done.cut
         return paths
