@@ -46,6 +46,7 @@ from cudalint.unparsed import syntax_errors, worth_reading
 
 if TYPE_CHECKING:
     from cudalint.project.analysis import Analysis, Options
+    from cudalint.project.entering import Entering
     from cudalint.project.process_map import ProcessMap
 
 _Comments: TypeAlias = Callable[[str], Suppressions]
@@ -365,24 +366,51 @@ class Session:
         about: frozenset[str] | None = None,
         once: bool = False,
     ) -> Outcome:
+        nothing = Outcome(effort=Effort(intake.files, intake.size))
         if not intake.mattering:
-            return Outcome(effort=Effort(intake.files, intake.size))
-        # Only here, so that a run with nothing to analyse never pays for the parser.
+            return nothing
+        # Only here, so that a run with nothing to analyse never pays for the project's facts, still less the parser.
+        from cudalint.ir.depth import MACHINE, room
+        from cudalint.project.entering import entering
+
+        try:
+            with room(MACHINE):
+                begun = entering(intake.sources, self._config.models, self._config.root, self._store, facts, about)
+            if begun.is_over and not _has_cells(intake):
+                begun.files.keep()
+                return replace(nothing, notes=tuple(sorted(begun.files.notes)))
+            return self._analysed(begun, intake, facts, alone, about, once)
+        except Exception:  # whatever it is, it becomes a finding, and the other files are checked
+            failure = traceback.format_exc()
+        return self._salvaged(intake, about, failure)
+
+    def _analysed(
+        self,
+        begun: Entering,
+        intake: Intake,
+        facts: KnownFacts,
+        alone: bool,
+        about: frozenset[str] | None,
+        once: bool,
+    ) -> Outcome:
+        # Only here, so that a run in which nothing is entered never pays for the parser and the machine.
+        from cudalint.project.analysis import analyse, analyse_begun
+
+        options, jobs = self._options(intake.sources), self._config.jobs
+        made = analyse_begun(begun, options, alone=alone, about=about, jobs=jobs)
+        if once or not _has_cells(intake):
+            return of_analyses(intake, [made])
+        from cudalint.reruns import run_again
+
+        root, store = self._config.root, self._store
+        run = partial(analyse, options=options, alone=alone, root=root, store=store, jobs=jobs, known=facts)
+        again = run_again(intake.sources, about, made.findings, lambda own, only: run(own, about=only))
+        return of_analyses(intake, [made] if again is None else [made, again])
+
+    def _salvaged(self, intake: Intake, about: frozenset[str] | None, failure: str) -> Outcome:
         from cudalint.project.analysis import analyse
 
         options, root = self._options(intake.sources), self._config.root
-        jobs = self._config.jobs
-        run = partial(analyse, options=options, alone=alone, root=root, store=self._store, jobs=jobs, known=facts)
-        try:
-            made = run(intake.sources, about=about)
-            again = None
-            if not once and any(source.cells is not None for source in intake.sources):
-                from cudalint.reruns import run_again
-
-                again = run_again(intake.sources, about, made.findings, lambda own, only: run(own, about=only))
-            return of_analyses(intake, [made] if again is None else [made, again])
-        except Exception:  # whatever it is, it becomes a finding, and the other files are checked
-            failure = traceback.format_exc()
         mattering = intake.mattering if about is None else intake.mattering & about
         return salvage(
             replace(intake, mattering=mattering or intake.mattering),
@@ -456,6 +484,11 @@ def _settings_of(outcome: Outcome) -> SettingsRead:
     read = [one.settings.read() for one in outcome.analyses if one.settings is not None]
     files = sorted({file for one in read for file in one.files})
     return SettingsRead(read[0].top, tuple(files)) if read else NONE_READ
+
+
+def _has_cells(intake: Intake) -> bool:
+    """Whether a notebook is among the files, whose cells may be run again."""
+    return any(source.cells is not None for source in intake.sources)
 
 
 def _is_named(path: str, texts: Mapping[str, str]) -> bool:

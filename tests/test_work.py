@@ -144,6 +144,25 @@ def test_a_run_with_nothing_to_parse_imports_neither_parser_nor_rules(tmp_path: 
         assert imported(f"from cudalint.hosts.cli import main\nassert main({arguments}) == 0", tmp_path) == "[]"
 
 
+QUIET = """\
+import multiprocessing as mp
+import threading
+
+LOCK = threading.Lock()
+
+
+def cores():
+    return mp.cpu_count()
+"""
+
+
+def test_a_run_in_which_nothing_is_entered_imports_neither_parser_nor_machine_nor_rules(tmp_path: Path) -> None:
+    (tmp_path / "quiet.py").write_text(QUIET)
+    for arguments in (["check", "--no-cache"], ["check"], ["check", "--output-format", "json", "quiet.py"]):
+        loaded = imported(f"from cudalint.hosts.cli import main\nassert main({arguments}) == 0", tmp_path)
+        assert loaded == "['cudalint.ir.nodes']"  # its words are read
+
+
 def test_the_flake8_plugin_costs_nothing_on_files_without_markers(tmp_path: Path) -> None:
     program = f"from cudalint.hosts.flake8_plugin import Plugin\nassert not [*Plugin(None, [{PLAIN!r}], 'x.py').run()]"
     assert imported(program, tmp_path) == "[]"

@@ -9,16 +9,10 @@ import libcst as cst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import TREE, room
+from cudalint.ir.looks import Looks
 from cudalint.ir.lower import Lowering, Outer, parse
 from cudalint.ir.outline import Outline
 from cudalint.ir.pickled import decoded, encoded
-
-
-@dataclass(slots=True)
-class Looks:
-    """The bodies that something looked at, by module and number."""
-
-    places: set[tuple[str, int]] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)

@@ -19,17 +19,16 @@ from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
 from cudalint.machine.trace import Site
-from cudalint.models.library import load
 from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
 from cudalint.project.cores import by_default
+from cudalint.project.entering import Entering, entering
 from cudalint.project.entries import candidates
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.entry_store import EntryStore, identity
 from cudalint.project.file_facts import KnownFacts
 from cudalint.project.judging import findings_of, syntax_errors
-from cudalint.project.near import near
-from cudalint.project.program import FileProgram, program
+from cudalint.project.program import FileProgram
 from cudalint.project.pythons import Hosts
 from cudalint.project.running import Entry, Others, Runner, at_work
 from cudalint.project.worker import Brief
@@ -130,12 +129,31 @@ def analyse(
     is about, where these are not all: the others are context. ``jobs`` is how many processes may run entries, None for
     as many as there are cores; the result does not depend on it. ``known`` is what sorting the files found out.
     """
-    files = program(sources, load(options.models), root, store, known)
+    begun = entering(sources, options.models, root, store, known, about)
+    return _analysed(begun, options, alone, about, jobs)
+
+
+@at_work
+def analyse_begun(
+    begun: Entering,
+    options: Options,
+    *,
+    alone: bool = False,
+    about: frozenset[str] | None = None,
+    jobs: int | None = 1,
+) -> Analysis:
+    """``analyse`` of files of which it is known already what is entered."""
+    return _analysed(begun, options, alone, about, jobs)
+
+
+def _analysed(
+    begun: Entering, options: Options, alone: bool, about: frozenset[str] | None, jobs: int | None
+) -> Analysis:
+    files = begun.files
     kept = _kept(files, options, alone)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
-    found = entered_modules(files, about)
     with Workers(Brief.of(files, options.models, hosts(options)), _besides(jobs, alone)) as workers:
-        analysis = _run(files, options, alone, found, kept=kept, about=names, others=workers)
+        analysis = _run(files, options, alone, begun.modules, kept=kept, about=names, others=workers)
         for news in workers.news():
             files.learn(news)
     files.keep()
@@ -148,13 +166,6 @@ _LOST = "a process that ran entries ended before its time; they ran in another o
 def _besides(jobs: int | None, alone: bool) -> int:
     """How many processes may run entries besides this one."""
     return 0 if alone else (by_default() if jobs is None else jobs) - 1
-
-
-def entered_modules(files: FileProgram, about: frozenset[str] | None) -> list[str]:
-    """The modules whose entries are run: of context, those that have to do with what the run is about."""
-    if about is None or about >= files.names.keys():
-        return candidates(files)
-    return candidates(files, near(files, about))
 
 
 def _kept(files: FileProgram, options: Options, alone: bool, purpose: Iterable[str] = ()) -> EntryStore | None:

@@ -14,7 +14,8 @@ from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import Process
 from cudalint.machine.trace import Site
 from cudalint.models.library import load
-from cudalint.project.analysis import Analysis, Options, entered_modules, gathered, hosts
+from cudalint.project.analysis import Analysis, Options, gathered, hosts
+from cudalint.project.entering import entered_modules
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.judging import places_of
 from cudalint.project.process_map import Mapped, Tree, sites, trees

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from itertools import accumulate
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cudalint.finding import Span
 from cudalint.ir import nodes as ir
-from cudalint.ir.bodies import Looks
-from cudalint.ir.outline import Outline
-from cudalint.ir.stored import Form, Unparsable, form_key, keep, lowered, whole
+from cudalint.ir.looks import Looks
 from cudalint.ir.walk import inner_statements, names_bound_by
 from cudalint.models.library import Library
 from cudalint.models.releases import Admitted, of
@@ -32,6 +30,11 @@ from cudalint.settings_files import SettingsFiles
 from cudalint.store import Store
 from cudalint.text.decode import searched
 from cudalint.text.source import SourceFile
+
+# The parser is imported when a file is lowered: a run that starts nothing does without.
+if TYPE_CHECKING:
+    from cudalint.ir.outline import Outline
+    from cudalint.ir.stored import Form
 
 MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
@@ -407,6 +410,8 @@ class FileProgram:
         return self._worth[name]
 
     def _lower(self, name: str, source: SourceFile) -> ir.Module | None:
+        from cudalint.ir.stored import Unparsable, lowered
+
         try:
             form = lowered(source.text, source.path, name, self.store)
         except RecursionError:
@@ -449,6 +454,8 @@ class FileProgram:
         """The body of a function cannot be parsed: the whole file says where."""
         if any(known.source is source for known in self.broken):
             return
+        from cudalint.ir.stored import Unparsable, whole
+
         try:
             found = whole(source.text, source.path, "")
         except RecursionError:
@@ -463,8 +470,10 @@ class FileProgram:
 
     def keep_forms(self) -> None:
         """Keep how files were lowered."""
-        if self.store is None:
+        if self.store is None or not self._forms:
             return
+        from cudalint.ir.stored import keep
+
         for name, form in self._forms.items():
             keep(form, self.sources[name].text, self.store)
 
@@ -830,6 +839,8 @@ class FileProgram:
 
 def shape(text: str, made: Outline) -> Shape:
     """How a file is made of an outline and bodies."""
+    from cudalint.ir.stored import form_key
+
     bodies = [made.rows_within(number) for number in range(len(made.pieces))]
     binding = tuple(number for number, body in enumerate(bodies) if ir.GLOBAL in body)
     return Shape(form_key(text), _digest(made.text), tuple(map(_digest, bodies)), binding)
