@@ -333,12 +333,10 @@ def _table(document: Mapping[str, object], key: str) -> Mapping[str, object]:
 
 
 def _read_toml(path: str) -> Mapping[str, object]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
+    import tomli
+
     try:
-        return tomllib.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode())
+        return tomli.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode())
     except disk.Unreadable as reason:
         raise ConfigError(f"{path}: {reason}") from None
     except ValueError as error:  # also bytes that are not UTF-8

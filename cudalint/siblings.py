@@ -10,17 +10,13 @@ from __future__ import annotations
 import ast
 import os
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import tomli
+
 from cudalint import disk
 from cudalint.discovery import PROJECT_FILE
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _PATH = re.compile(r"@\s*(?:file:/*)?(?:\$\{PROJECT_ROOT\}|\{root(?::uri)?\})/*([^\s;#]+)")
@@ -130,8 +126,8 @@ def _is_looked_into(entry: os.DirEntry[str]) -> bool:
 def _read(folder: str) -> Table:
     """What the pyproject.toml of a folder says; nothing where there is none that could be read."""
     try:
-        return tomllib.loads(disk.read(os.path.join(folder, PROJECT_FILE), disk.MOST_SETTINGS_BYTES).decode())
-    except (disk.Unreadable, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return tomli.loads(disk.read(os.path.join(folder, PROJECT_FILE), disk.MOST_SETTINGS_BYTES).decode())
+    except (disk.Unreadable, UnicodeDecodeError, tomli.TOMLDecodeError, RecursionError):
         return {}
 
 

@@ -7,10 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-try:
-    import tomllib
-except ModuleNotFoundError:
-    import tomli as tomllib
+import tomli
 
 ROOT = Path(__file__).resolve().parent.parent / "fixtures"
 
@@ -51,7 +48,7 @@ def header(text: str) -> Mapping[str, object]:
     if match is None:
         return {}
     lines = [line[2:] if line.startswith("# ") else line[1:] for line in match["body"].splitlines()]
-    document = tomllib.loads("\n".join(lines))
+    document = tomli.loads("\n".join(lines))
     table = document.get("tool", {}).get("cudalint", {})
     return table if isinstance(table, dict) else {}
 

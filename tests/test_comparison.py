@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 TESTS = Path(__file__).parent
 PAGE = TESTS.parent / "docs" / "comparison.md"
-FEATURES = tomllib.loads((TESTS / "features.toml").read_text(encoding="utf-8"))
+FEATURES = tomli.loads((TESTS / "features.toml").read_text(encoding="utf-8"))
 
 
 def table() -> dict[str, str]:

@@ -5,23 +5,18 @@ from __future__ import annotations
 import ast
 import importlib.util
 import pkgutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+import tomli
 
 import cudalint
 from cudalint import fingerprint, machine, project
 from cudalint.compiled import is_compiled
 from cudalint.machine.interpreter.machine import Machine
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -37,7 +32,7 @@ def hook() -> ModuleType:
 
 def config() -> dict[str, Any]:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
-    found: dict[str, Any] = tomllib.loads(text)["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    found: dict[str, Any] = tomli.loads(text)["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
     return found
 
 

@@ -11,13 +11,9 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+import tomli
 
 from cudalint import config, config_schema
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -103,7 +99,7 @@ def takes(folder: Path, text: str) -> bool:
 @pytest.mark.parametrize(("texts", "expected"), [(VALID, True), (INVALID, False)])
 def test_schema_and_configuration_agree(tmp_path: Path, texts: tuple[str, ...], expected: bool) -> None:
     validator = jsonschema.Draft7Validator(config_schema.schema())
-    schema = {text: validator.is_valid(tomllib.loads(text)) for text in texts}
+    schema = {text: validator.is_valid(tomli.loads(text)) for text in texts}
     assert schema == dict.fromkeys(texts, expected)
     assert {text: takes(tmp_path, text) for text in texts} == schema
 

@@ -9,14 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tomli
 
 from cudalint.deriving import deriving
 from cudalint.models.library import load
-
-try:
-    import tomllib
-except ModuleNotFoundError:
-    import tomli as tomllib
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -139,7 +135,7 @@ def release(tmp_path: Path) -> Path:
 
 
 def entries(text: str) -> dict[str, dict[str, object]]:
-    return {name: entry for entry in tomllib.loads(text)["function"] for name in entry["names"]}
+    return {name: entry for entry in tomli.loads(text)["function"] for name in entry["names"]}
 
 
 def test_what_public_functions_do_is_written_as_a_model(run: Run, release: Path) -> None:
@@ -194,7 +190,7 @@ def test_what_public_functions_do_is_written_as_a_model(run: Run, release: Path)
 
 def test_a_model_names_its_source_its_aliases_and_what_it_does_not_know(run: Run, release: Path) -> None:
     text = run("model", str(release)).stdout
-    document = tomllib.loads(text)
+    document = tomli.loads(text)
     assert document["library"]["evidence"] == "derived from scoring 2.1"
     assert document["alias"]["scoring.engine.warm_up"] == "scoring.warm_up"
     assert document["alias"]["scoring.engine.Batches"] == "torch.utils.data.DataLoader"
@@ -539,7 +535,7 @@ def another(tmp_path: Path) -> Path:
 def test_ranks_answers_and_ways_to_start_are_told_apart(run: Run, another: Path) -> None:
     text = run("model", str(another)).stdout
     said = entries(text)
-    assert tomllib.loads(text)["library"]["versions"] == "3.4"
+    assert tomli.loads(text)["library"]["versions"] == "3.4"
     keys = ("does", "kind", "gpu", "returns", "method", "library", "function", "type", "device")
     told = {
         name.removeprefix("scoring.more."): {key: entry[key] for key in keys if key in entry}
@@ -598,7 +594,7 @@ def test_what_is_spent_on_a_package_has_bounds(
 def test_a_distribution_may_be_called_otherwise_than_its_package(run: Run) -> None:
     done = run("model", "pytest-xdist")
     assert (done.returncode, done.stderr) == (0, "")
-    assert tomllib.loads(done.stdout)["library"]["name"] == "xdist"
+    assert tomli.loads(done.stdout)["library"]["name"] == "xdist"
 
 
 def test_of_several_packages_one_has_to_be_named(run: Run, another: Path) -> None:

@@ -14,15 +14,11 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import tomli
 import yaml
 
 from cudalint import rules
 from cudalint.report import links
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -177,7 +173,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_addresses_are_those_of_the_project() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     urls = project["urls"]
     assert (urls["Homepage"], urls["Documentation"]) == (links.HOME, links.DOCUMENTATION)
     assert f"site_url: {links.DOCUMENTATION}\n" in (DOCS / "site" / "mkdocs.yml").read_text(encoding="utf-8")

@@ -12,12 +12,8 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+import tomli
 from conftest import environment
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 EXTENSION = Path(__file__).parent.parent / "docs" / "editors" / "vscode"
 
@@ -56,7 +52,7 @@ def test_an_interpreter_runs_the_server_and_nothing_of_the_folder(tmp_path: Path
 
 
 def test_jupyterlab_finds_the_server_and_runs_nothing_of_the_folder(tmp_path: Path) -> None:
-    project = tomllib.loads((EXTENSION.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomli.loads((EXTENSION.parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     (named,) = project["entry-points"]["jupyter_lsp_spec_v1"].items()
     servers = EntryPoint(*named, group="jupyter_lsp_spec_v1").load()(object())
     server = servers["cudalint"]

@@ -6,17 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tomli
 from expected_severity import severity, softened
 from fixture_markers import ROOT, Expected, expected, header, known_misses, programs
 
 from cudalint.finding import Severity
 from cudalint.project.analysis import Options, analyse
 from cudalint.text.source import SourceFile
-
-try:
-    import tomllib
-except ModuleNotFoundError:
-    import tomli as tomllib
 
 _OUTCOMES = {"crash", "hang", "child-death", "wrong-device", "cost", "latent", "ok"}
 
@@ -100,7 +96,7 @@ def test_every_rule_has_enough_programs() -> None:
 
 def test_blocks_as_printed_get_the_codes_of_the_seeds() -> None:
     folder = ROOT / "seeds" / "as_printed"
-    printed = tomllib.loads((folder / "expected.toml").read_text(encoding="utf-8"))
+    printed = tomli.loads((folder / "expected.toml").read_text(encoding="utf-8"))
     assert sorted(printed) == sorted(p.name for p in folder.glob("*.py"))
     for file, marks in printed.items():
         marked = {f"{e.code}@{e.row}:{e.column}" for e in found(folder / file)}

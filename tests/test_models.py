@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import tomli
 
 import cudalint.models
 from cudalint.finding import Severity
@@ -19,11 +20,6 @@ from cudalint.models.schema import DOES
 from cudalint.project.analysis import Options, analyse
 from cudalint.project.markers import Text, may_launch, worth_a_look
 from cudalint.text.source import SourceFile
-
-try:
-    import tomllib
-except ModuleNotFoundError:
-    import tomli as tomllib
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -189,7 +185,7 @@ SETTERS = re.compile(
 
 def shipped_functions() -> list[tuple[str, dict[str, object]]]:
     folder = Path(cudalint.models.__file__).parent
-    documents = [tomllib.loads(path.read_text()) for path in sorted(folder.glob("*.toml"))]
+    documents = [tomli.loads(path.read_text()) for path in sorted(folder.glob("*.toml"))]
     return [(name, entry) for d in documents for entry in d.get("function", ()) for name in entry["names"]]
 
 
@@ -219,7 +215,7 @@ def test_what_an_effect_says_is_what_is_found() -> None:
     """No alias, no model of the same function and no wider name takes its place."""
     library = load()
     folder = Path(cudalint.models.__file__).parent
-    entries = [e for path in sorted(folder.glob("*.toml")) for e in tomllib.loads(path.read_text()).get("effect", ())]
+    entries = [e for path in sorted(folder.glob("*.toml")) for e in tomli.loads(path.read_text()).get("effect", ())]
     exact = [(name, entry) for entry in entries for name in entry["names"] if not name.endswith("*")]
     assert len(exact) > 500
     for name, entry in exact:
@@ -286,7 +282,7 @@ def test_a_model_may_name_every_effect_and_no_other() -> None:
 def test_a_name_where_it_is_defined_is_known_as_the_shorter_one() -> None:
     library = load()
     homes = Path(cudalint.models.__file__).with_name("homes.toml")
-    named = {home: library.canonical(home) for home in tomllib.loads(homes.read_text())["alias"]}
+    named = {home: library.canonical(home) for home in tomli.loads(homes.read_text())["alias"]}
     known = {".".join(name.split(".")[:end]) for name in library.functions for end in range(2, name.count(".") + 2)}
     # Classes that programs derive from have other names too.
     known.update(library.canonical(alias) for alias in library.aliases.keys() - named.keys())
@@ -296,7 +292,7 @@ def test_a_name_where_it_is_defined_is_known_as_the_shorter_one() -> None:
 def test_no_function_is_modelled_twice() -> None:
     names: Counter[tuple[str, str | None]] = Counter()
     for path in Path(cudalint.models.__file__).parent.glob("*.toml"):
-        for entry in tomllib.loads(path.read_text(encoding="utf-8")).get("function", []):
+        for entry in tomli.loads(path.read_text(encoding="utf-8")).get("function", []):
             names.update((name, entry.get("releases")) for name in entry["names"])
     assert [name for name, count in names.items() if count > 1] == []
     # What some releases do is said of others apart.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files as resources
+
+import tomli
 
 from cudalint import disk
 from cudalint.deriving.package import PackageSource
@@ -17,11 +18,6 @@ from cudalint.ir.walk import inner_statements
 from cudalint.models.library import load
 from cudalint.models.releases import numbers, parsed
 from cudalint.project.program import FileProgram, program
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 # How conditions name a variable of the environment, which is no parameter.
 _VARIABLE = "os.environ."
@@ -116,7 +112,7 @@ def _named(models: Iterable[str]) -> Iterator[_Named]:
     texts = [(name, (resources("cudalint.models") / name).read_text(encoding="utf-8")) for name in shipped]
     texts += [(path, disk.read(path, disk.MOST_SETTINGS_BYTES).decode()) for path in models]
     for file, text in texts:
-        document = tomllib.loads(text)
+        document = tomli.loads(text)
         for kind in ("function", "effect"):
             for entry in document.get(kind, ()):
                 yield from (_Named(file, name, entry) for name in entry["names"] if "*" not in name.removesuffix(".*"))

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
+
+import tomli
 
 from cudalint import disk
 from cudalint.limits import DEFAULT
 from cudalint.text.decode import decode
 from cudalint.text.guard import refuse, too_large
 from cudalint.text.source import SourceFile
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _COMPILED = (".so", ".pyd", ".dylib", ".pyc")
 # Folders beside or in a package that nobody imports it for.
@@ -192,8 +188,8 @@ def _told_version(folder: str) -> str:
             if line.startswith("Version:"):
                 return line.partition(":")[2].strip()
     try:
-        project = tomllib.loads(_text(os.path.join(folder, "pyproject.toml"))).get("project")
-    except (tomllib.TOMLDecodeError, RecursionError):
+        project = tomli.loads(_text(os.path.join(folder, "pyproject.toml"))).get("project")
+    except (tomli.TOMLDecodeError, RecursionError):
         return ""
     version = project.get("version") if isinstance(project, dict) else None
     return version if isinstance(version, str) else ""

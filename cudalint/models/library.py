@@ -12,16 +12,13 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import TypeAlias
 
+import tomli
+
 from cudalint import disk
 from cudalint.models.schema import ModelError, validate
 from cudalint.models.traits import Trait, Traits
 from cudalint.models.unfamiliar import Unfamiliar
 from cudalint.models.vocabulary import Vocabulary, is_recognised_by_name
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 Spec = Mapping[str, object]
 
@@ -485,7 +482,7 @@ def shipped() -> tuple[tuple[str, Mapping[str, object]], ...]:
     """The files of models that come with cudalint, by name."""
     # Not by importlib.resources: to import that takes a third as long as all that is done here.
     names = sorted(name for name in os.listdir(_FOLDER) if name.endswith(".toml"))
-    return tuple((name, tomllib.loads(_shipped(name))) for name in names)
+    return tuple((name, tomli.loads(_shipped(name))) for name in names)
 
 
 def _shipped(name: str) -> str:
@@ -499,8 +496,8 @@ def _load(extra: tuple[tuple[str, str], ...]) -> Library:
     declared = [(name, _add(library, document, name)) for name, document in shipped()]
     for path, text in extra:
         try:
-            document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+            document = tomli.loads(text)
+        except tomli.TOMLDecodeError as error:
             raise ModelError(f"{path}: not valid TOML: {error}") from error
         except RecursionError:
             raise ModelError(f"{path}: not valid TOML: nested too deeply") from None

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterable, Mapping
 
-from cudalint import disk
+import tomli
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from cudalint import disk
 
 # The files of a project that may name its commands.
 METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
@@ -81,8 +77,8 @@ def _from_toml(text: str) -> Iterable[tuple[str, str]]:
 def _document(text: str) -> Mapping[str, object]:
     """What a TOML file holds; nothing where it is none."""
     try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+        return tomli.loads(text)
+    except (tomli.TOMLDecodeError, RecursionError):
         return {}
 
 

@@ -7,7 +7,6 @@ aliases of YAML, which can stand for more than any memory holds, are counted as 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -58,11 +57,9 @@ def _measure(found: object, parts: int, depth: int) -> int:
 
 
 def _toml(text: str) -> object:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
+    import tomli
+
+    return tomli.loads(text)
 
 
 def _yaml(text: str) -> object:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 from cudalint import disk
 from cudalint.config import nearest
@@ -100,8 +96,8 @@ def parse(text: str) -> Header | None:
         return None
     lines = [line[2:] if line.startswith("# ") else line[1:] for line in match["body"].splitlines()]
     try:
-        document = tomllib.loads("\n".join(lines))
-    except tomllib.TOMLDecodeError as error:
+        document = tomli.loads("\n".join(lines))
+    except tomli.TOMLDecodeError as error:
         raise HeaderError(f"the header is not valid TOML: {error}") from None
     tools = document.get("tool")
     table = tools.get("cudalint") if isinstance(tools, dict) else None

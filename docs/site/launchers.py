@@ -5,18 +5,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cudalint.models
+import tomli
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import cudalint.models
 
 PAGE = Path(__file__).resolve().parent.parent / "launchers.md"
 MARK = "<!-- What follows is written by docs/site/launchers.py. -->\n"
@@ -67,7 +63,7 @@ class Known:
 def models() -> Iterator[Known]:
     """The shipped files that know of launchers or GPUs."""
     for path in sorted(Path(cudalint.models.__file__).parent.glob("*.toml")):
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomli.loads(path.read_text(encoding="utf-8"))
         entries = tuple(entry for entry in document.get("function", ()) if _own(entry) and any(_columns(entry)))
         head = document["library"]
         if entries:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import tomli
+
 from cudalint.found import Effort
 from cudalint.project.analysis import Work
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 LIST = Path(__file__).with_name("bounds.toml")
 
 
 def bounds(path: Path = LIST) -> dict[str, dict[str, int]]:
     """The most of each count, by what is checked."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return tomli.loads(path.read_text(encoding="utf-8"))
 
 
 def exceeded(most: Mapping[str, int], done: Effort | Work) -> list[str]:

@@ -13,10 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 HERE = Path(__file__).parent
 
@@ -66,7 +63,7 @@ def entries(path: Path) -> list[tuple[Package, dict[str, Any]]]:
             ),
             entry,
         )
-        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["package"]
+        for entry in tomli.loads(path.read_text(encoding="utf-8"))["package"]
     ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,10 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 HERE = Path(__file__).parent
 
@@ -79,7 +75,7 @@ def read(path: Path = HERE / "reviewed.toml") -> Reviewed:
     """Read the list; an entry without a verdict or a reason is no review."""
     count: Counter[Finding] = Counter()
     verdicts: dict[Finding, Verdict] = {}
-    for number, entry in enumerate(tomllib.loads(path.read_text(encoding="utf-8")).get("finding", []), start=1):
+    for number, entry in enumerate(tomli.loads(path.read_text(encoding="utf-8")).get("finding", []), start=1):
         verdict, reason = entry.pop("verdict", ""), entry.pop("reason", "")
         finding = Finding(**entry)
         if verdict not in {known.value for known in Verdict} or not reason.strip():

@@ -20,10 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 ROOT = Path(__file__).resolve().parents[2]
 # What may differ between two machines that build the same.
@@ -61,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def settings() -> dict[str, Any]:
     """What `pyproject.toml` says."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return tomli.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def built(tree: Path, folder: Path, environment: Mapping[str, str], umask: int = -1) -> list[Path]:

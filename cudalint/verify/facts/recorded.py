@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+import tomli
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +49,7 @@ class Framework:
 def frameworks() -> tuple[Framework, ...]:
     """All frameworks."""
     text = files("cudalint.verify.facts").joinpath("facts.toml").read_text("utf-8")
-    return tuple(_framework(name, table) for name, table in tomllib.loads(text).items())
+    return tuple(_framework(name, table) for name, table in tomli.loads(text).items())
 
 
 def chosen(words: Iterable[str]) -> tuple[Framework, ...]:
