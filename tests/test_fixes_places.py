@@ -820,7 +820,16 @@ def test_pinning_is_taken_out_of_the_arguments_that_are_kept() -> None:
     ("default", "device", "doubt"),
     [
         ("torch.set_default_device('cuda:1')", "'cuda:1'", "the same seed in every run"),
-        ('torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")', '"cuda"', "without a GPU"),
+        (
+            'torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")',
+            "torch.get_default_device()",
+            "from version 2.3 on",
+        ),
+        (
+            'torch.set_default_tensor_type("torch.cuda.FloatTensor" if torch.cuda.is_available() else torch.Tensor)',
+            '"cuda"',
+            "without a GPU",
+        ),
     ],
 )
 def test_the_generator_is_on_the_default_device(default: str, device: str, doubt: str) -> None:

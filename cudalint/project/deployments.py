@@ -216,7 +216,7 @@ def _configuration(words: list[str]) -> str:
 
 
 def _of_celery(words: list[str]) -> Iterator[_Started]:
-    """The application of celery's worker, by its module, and the pool that the worker is told; none that is not shown."""
+    """The application of celery's worker, by its module, and the pool that it is told; none that is not shown."""
     application = next(_set_to(words, _APPLICATION), "").partition(":")[0]
     joined = (word.removeprefix("-P") for word in words if word.startswith("-P") and word != "-P")
     pool = next(iter((*_set_to(words, _POOL), *joined)), "")
