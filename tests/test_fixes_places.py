@@ -1010,7 +1010,7 @@ def test_ranks_that_are_started_in_one_row_are_told_where_they_meet() -> None:
     """)
     after, *_ = repair(before, "CUD505")
     meet = 'os.environ.setdefault("MASTER_ADDR", "127.0.0.1"); os.environ.setdefault("MASTER_PORT", "29500"); '
-    assert after == "import os\n" + before.replace("mp.spawn", f"{meet}mp.spawn")
+    assert after == "import os\n\n" + before.replace("mp.spawn", f"{meet}mp.spawn")
     assert not left(after, "CUD505")
 
 
