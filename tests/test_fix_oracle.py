@@ -96,6 +96,15 @@ def test_programs_are_python() -> None:
             assert files == render_broken(draw_broken(seed), seed, variant)
 
 
+def test_no_exception_leaves_a_pool_open() -> None:
+    """Python says of such a pool that it can hang its program as that ends: no repair is to blame."""
+    choice = replace(SIMPLE, with_block=False, crossing="value")
+    assert legal(choice)
+    text = render_broken(choice, 1)[PROGRAM]
+    assert re.search(r"finally:\n +pool\.close\(\)\n +pool\.join\(\)", text)
+    assert "finally" not in render_broken(replace(choice, crossing="none"), 1)[PROGRAM]
+
+
 def test_every_choice_occurs() -> None:
     """No law of the grammar shuts a choice out, and every kind of state is met alone."""
     axes = {

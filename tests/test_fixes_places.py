@@ -820,7 +820,16 @@ def test_pinning_is_taken_out_of_the_arguments_that_are_kept() -> None:
     ("default", "device", "doubt"),
     [
         ("torch.set_default_device('cuda:1')", "'cuda:1'", "the same seed in every run"),
-        ('torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")', '"cuda"', "without a GPU"),
+        (
+            'torch.set_default_device("cuda" if torch.cuda.is_available() else "cpu")',
+            "torch.get_default_device()",
+            "from version 2.3 on",
+        ),
+        (
+            'torch.set_default_tensor_type("torch.cuda.FloatTensor" if torch.cuda.is_available() else torch.Tensor)',
+            '"cuda"',
+            "without a GPU",
+        ),
     ],
 )
 def test_the_generator_is_on_the_default_device(default: str, device: str, doubt: str) -> None:
@@ -1001,7 +1010,7 @@ def test_ranks_that_are_started_in_one_row_are_told_where_they_meet() -> None:
     """)
     after, *_ = repair(before, "CUD505")
     meet = 'os.environ.setdefault("MASTER_ADDR", "127.0.0.1"); os.environ.setdefault("MASTER_PORT", "29500"); '
-    assert after == "import os\n" + before.replace("mp.spawn", f"{meet}mp.spawn")
+    assert after == "import os\n\n" + before.replace("mp.spawn", f"{meet}mp.spawn")
     assert not left(after, "CUD505")
 
 

@@ -189,6 +189,53 @@ PRELOADS = {
 }
 
 
+TASKS = {
+    "scoring/__init__.py": "",
+    "scoring/celery.py": "from celery import Celery\napp = Celery('scoring', include=['scoring.tasks'])\n",
+    "scoring/tasks.py": (
+        "import torch\nfrom scoring.celery import app\nmodel = torch.nn.Linear(2, 2).cuda()\n"
+        "@app.task(bind=True)\ndef score(self, rows):\n    return model(torch.tensor(rows).cuda()).tolist()\n"
+    ),
+}
+WORKERS = {
+    "error": [
+        {"Procfile": "worker: celery -A scoring worker -c 2\n"},
+        {"Dockerfile": 'CMD ["celery", "--app=scoring.celery:app", "worker", "--pool", "prefork"]\n'},
+        {"compose.yml": "services:\n  worker:\n    command: celery -A scoring.celery worker -P processes\n"},
+    ],
+    "warning": [
+        {"Procfile": "worker: celery -A scoring worker -P $POOL\n"},
+        {"Procfile": "cpu: celery -A scoring worker -Q cpu\ngpu: celery -A scoring worker -Q gpu -P solo\n"},
+        {"Procfile": "worker: celery -A other worker\nbeat: celery -A scoring beat\n"},
+    ],
+    "": [
+        {"Procfile": "worker: celery -A scoring worker -P solo\n"},
+        {"start.sh": "exec celery --app scoring worker --pool=threads --concurrency 4\n"},
+        {"Dockerfile": "CMD celery -A scoring.celery:app worker -Pgevent\n"},
+    ],
+}
+
+
+@pytest.mark.parametrize(("level", "files"), [(level, files) for level in WORKERS for files in WORKERS[level]])
+def test_a_command_line_says_which_pool_celery_has(tmp_path: Path, level: str, files: dict[str, str]) -> None:
+    for name, text in (TASKS | files).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = Session(load([str(tmp_path)])).check([str(tmp_path)]).findings
+    assert [(f.code, f.severity.value) for f in found] == ([("CUD104", level)] if level else [])
+
+
+def test_a_command_line_of_celery_without_a_pool_leaves_it_to_the_settings(tmp_path: Path) -> None:
+    threads = {"scoring/celery.py": f"{TASKS['scoring/celery.py']}app.conf.worker_pool = 'threads'\n"}
+    for name, text in (TASKS | threads).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    for words, expected in (("", []), (" -P prefork", ["error"])):
+        (tmp_path / "Procfile").write_text(f"worker: celery -A scoring worker{words}\n", encoding="utf-8")
+        found = Session(load([str(tmp_path)])).check([str(tmp_path)]).findings
+        assert [f.severity.value for f in found] == expected
+
+
 UWSGI = {
     "uwsgi.ini": "[uwsgi]\nmodule = site_app:app\nmaster = true\nprocesses = 4\n",
     "deploy/site_uwsgi.ini": "[uwsgi]\nwsgi-file = site_app.py\ncallable = app\nworkers=2\n",

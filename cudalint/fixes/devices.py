@@ -182,13 +182,46 @@ def by_index(case: Case) -> Iterator[Proposal]:
             shown=True,
         )
         return
-    doubt = _NUMBERS
+    for changes in _selecting(case, view, node, index):
+        yield Proposal("select the GPU by its index", in_file(view, changes), doubt=_NUMBERS)
+
+
+def _selecting(case: Case, view: View, node: cst.CSTNode, index: str) -> Iterator[list[Change]]:
+    """The call that selects a GPU in the place of what sets the variable, or below an import that the function has."""
     selection = _selection(case, view, node, index)
     if selection is None:
         return
     text, needed = selection
+    below = _below_own_import(case, view, node, index) if needed else []
+    if below:
+        yield below
+        return
     for changes in _in_place(view, node, text):
-        yield Proposal("select the GPU by its index", in_file(view, [*changes, *needed]), doubt=doubt)
+        yield [*changes, *needed]
+
+
+def _below_own_import(case: Case, view: View, node: cst.CSTNode, index: str) -> list[Change]:
+    """Where nothing but imports stands between what sets the variable and a place that knows the library's name."""
+    statement = view.statement(node)
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) > 1:
+        return []
+    block = view.siblings(statement)
+    following = next((s for s in block[block.index(statement) + 1 :] if not is_import(s)), None) if block else None
+    selection = None if following is None else _selection(case, view, following, index)
+    if following is None or selection is None or selection[1] or not isinstance(following, cst.BaseStatement):
+        return []
+    is_alone = isinstance(node, cst.Assign) or isinstance(view.parent(node), cst.Expr)
+    if not is_alone or (isinstance(node, cst.Call) and _sets_others(node)):
+        return []
+    return [*layout.dropped(view, statement), view.lines_before(following, [selection[0]])]
+
+
+def _sets_others(call: cst.Call) -> bool:
+    """Whether a call sets more variables than the one for the visible GPUs."""
+    match call:
+        case cst.Call(args=[cst.Arg(value=cst.Dict(elements=elements))]):
+            return len(elements) > 1
+    return len(call.args) > 1 and not dotted(call.func).endswith("putenv")
 
 
 def _against_index(case: Case, view: View, node: cst.CSTNode) -> str | None:

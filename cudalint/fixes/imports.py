@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -117,13 +119,20 @@ def _new_line(view: View, line: str) -> Change:
     plain = [s for s in view.tree.body if begins_with_import(s)]
     future = [s for s in plain if _is_future(s)]
     first_code = next((s for s in view.tree.body if not is_docstring(s) and s not in future), None)
-    block = _leading_block(view, [s for s in plain if s not in future], first_code)
+    groups = _leading_groups(view, [s for s in plain if s not in future], first_code)
+    block = _group_of(view, groups, line)
     for statement in block:
         if _sort_key(view.source(statement)) > _sort_key(line):
             at = view.row_start(view.row(statement))
             return Change(at, at, line + view.newline)
     if block:
         return view.lines_after(block[-1], [line])
+    if groups and _is_of_python(line):
+        at = view.row_start(view.row(groups[0][0]))
+        return Change(at, at, line + view.newline * 2)
+    if groups:
+        after = view.lines_after(groups[-1][-1], [line])
+        return Change(after.start, after.end, view.newline + after.content)
     if future:
         after = view.lines_after(future[-1], [line])
         return Change(after.start, after.end, view.newline + after.content)
@@ -135,18 +144,42 @@ def _new_line(view: View, line: str) -> Change:
     return Change(end, end, f"{lead}{line}{view.newline}")
 
 
-def _leading_block(
-    view: View, plain: list[cst.BaseStatement | cst.SimpleStatementLine], first: cst.CSTNode | None
-) -> list[cst.BaseStatement | cst.SimpleStatementLine]:
-    """The group of plain imports that the file begins with; groups are told apart by blank lines."""
-    result: list[cst.BaseStatement | cst.SimpleStatementLine] = []
+_Group = list[cst.BaseStatement | cst.SimpleStatementLine]
+
+
+def _leading_groups(view: View, plain: _Group, first: cst.CSTNode | None) -> list[_Group]:
+    """The groups of plain imports that the file begins with, told apart by blank lines; else its first import."""
     if not plain or plain[0] is not first:
-        return [plain[0]] if plain else []
-    for statement in plain:
-        if result and view.row(statement) != view.last_row(result[-1]) + 1:
+        return [[plain[0]]] if plain else []
+    groups: list[_Group] = []
+    for statement in view.tree.body[view.tree.body.index(plain[0]) :]:
+        if statement not in plain:
             break
-        result.append(statement)
-    return result
+        if groups and view.row(statement) == view.last_row(groups[-1][-1]) + 1:
+            groups[-1].append(statement)
+        else:
+            groups.append([statement])
+    return groups
+
+
+def _group_of(view: View, groups: list[_Group], line: str) -> _Group:
+    """The group that has imports of the same kind: of Python's own library, or of others."""
+    for group in groups:
+        if any(_is_of_python(line) in _kinds(view.source(statement)) for statement in group):
+            return group
+    return []
+
+
+def _is_of_python(line: str) -> bool:
+    """Whether an import is of a module of Python's own library."""
+    return True in _kinds(line)
+
+
+def _kinds(line: str) -> set[bool]:
+    """For each module that a line imports, whether it is of Python's own library."""
+    word, _, rest = line.partition(" ")
+    modules = [rest.split(None, 1)[0]] if word == "from" else [part.strip() for part in rest.split(",")]
+    return {re.split(r"\W", module)[0] in sys.stdlib_module_names for module in modules}
 
 
 def _is_future(statement: cst.CSTNode) -> bool:

@@ -26,6 +26,7 @@ _ASKS_FOR_PINNING = (
     # With workers, a thread pins.
     b"active_count", b"threading.enumerate",
 )  # fmt: skip
+_OTHER_PATHS = "the default device may be another one on other paths"
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
 _ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"
@@ -166,17 +167,22 @@ def generator_on_device(case: Case) -> Iterator[Proposal]:
 
 def _default_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:
     """The default device as the program writes it, where that means the same at the loader, and what is uncertain."""
+    written = _written_device(case, view, place)
+    asked = _asked_device(case, view, place) if written is None else None
+    if asked is not None:
+        return asked, "torch says what that is from version 2.3 on"
+    text, doubt = written or ('"cuda"', _OTHER_PATHS)
     module = case.basis.files.module(case.outcome.cause[-1].site.module) if case.outcome.cause else None
     if module is None or asks_for_gpus(module):
-        return _written_device(case, view, place)[0], "the program may also run without a GPU"
-    return _written_device(case, view, place)
+        return text, "the program may also run without a GPU"
+    return text, doubt
 
 
-def _written_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:
-    unsure = "the default device may be another one on other paths"
+def _written_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None] | None:
+    """The device that the default was set to, as it can be said again; None where it cannot."""
     chosen = case.cause_call()
     if chosen is None or len(chosen[1].args) != 1:
-        return '"cuda"', unsure
+        return None
     value = chosen[1].args[0].value
     if isinstance(value, cst.Call) and dotted(value.func).endswith("device") and len(value.args) == 1:
         value = value.args[0].value
@@ -184,10 +190,18 @@ def _written_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, st
         text = value.evaluated_value
         return chosen[0].source(value) if isinstance(text, str) and text.startswith("cuda") else '"cuda"', None
     if chosen[0] is not view or not isinstance(value, cst.Name):
-        return '"cuda"', unsure
+        return None
     used = names.read(view, value)
     known = names.global_names(view, used, names.scope_of(view, value)) and names.known_at(view, used, place)
-    return view.source(value) if known else '"cuda"', unsure
+    return (view.source(value), _OTHER_PATHS) if known else None
+
+
+def _asked_device(case: Case, view: View, place: cst.CSTNode) -> str | None:
+    """A question for the default device, which torch answers where nothing but a call chose it."""
+    chosen = case.cause_call()
+    asked = imports.member(view, "torch", "get_default_device", place)
+    by_call = chosen is not None and dotted(chosen[1].func).rpartition(".")[2] == "set_default_device"
+    return f"{asked.text}()" if by_call and not asked.changes else None
 
 
 def without_default(case: Case) -> Iterator[Proposal]:

@@ -28,12 +28,16 @@ def count_instead(case: Case) -> Iterator[Proposal]:
     view, call = found
     assert isinstance(call.func, cst.Attribute)
     counted = f"{view.source(call.func.value)}.device_count()"
-    # Where nothing takes the answer, nothing is compared.
-    asked = counted if isinstance(view.parent(call), cst.Expr) else f"{counted} > 0"
-    text = f"({asked})" if _binds_tighter(view, call) else asked
+    around = view.parent(call)
+    if isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not) and not call.lpar:
+        change = view.replace(around, f"{counted} == 0")
+    else:
+        # Where nothing takes the answer, nothing is compared.
+        asked = counted if isinstance(around, cst.Expr) else f"{counted} > 0"
+        change = view.replace(call, f"({asked})" if _binds_tighter(view, call) else asked)
     yield Proposal(
         "ask `torch.cuda.device_count() > 0`, which leaves the driver alone, in place of `is_available()`",
-        in_file(view, [view.replace(call, text)]),
+        in_file(view, [change]),
         doubt="the two can differ where a driver is installed and broken",
     )
 
@@ -52,7 +56,4 @@ def _asks(view: View, call: cst.Call) -> bool:
 
 def _binds_tighter(view: View, call: cst.Call) -> bool:
     """Whether what is around the call would tear a comparison apart."""
-    around = view.parent(call)
-    if call.lpar or (isinstance(around, cst.UnaryOperation) and isinstance(around.operator, cst.Not)):
-        return False
-    return isinstance(around, _TIGHTER)
+    return not call.lpar and isinstance(view.parent(call), _TIGHTER)

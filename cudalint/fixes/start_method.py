@@ -253,6 +253,9 @@ def _from_context(view: View, call: cst.Call) -> list[Change]:
     library = None if binding is None else _library(binding)
     if binding is not None and library is None:
         return []
+    chosen = _context_call(view, call)
+    if chosen is not None:
+        return [view.replace(chosen, f'{view.source(chosen.func)}("spawn")')]
     if binding is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _OF_CONTEXTS:
         # A module or a context that the program keeps under a name of its own: each can give another context.
         return [view.after(call.func.value, '.get_context("spawn")')]
@@ -266,6 +269,15 @@ def _from_context(view: View, call: cst.Call) -> list[Change]:
         changed = view.replace(call.func, f'{context.text}("spawn").{binding.name}')
         return [changed, *context.changes]
     return _other_base(view, call)
+
+
+def _context_call(view: View, call: cst.Call) -> cst.Call | None:
+    """``mp.get_context(method)`` in ``mp.get_context(method).Pool(...)``, whatever the method is."""
+    made = call.func.value if isinstance(call.func, cst.Attribute) else None
+    if not isinstance(made, cst.Call) or dotted(made.func).rpartition(".")[2] != "get_context":
+        return None
+    binding = imports.visible(view, made).get(dotted(made.func).partition(".")[0])
+    return made if binding is not None and _library(binding) is not None else None
 
 
 def _library(binding: Binding) -> str | None:

@@ -1,4 +1,4 @@
-"""How a repository's own files start its server: gunicorn, uvicorn, Seldon ...; in containers, scripts, recipes."""
+"""How a repository's own files start its server: gunicorn, uvicorn, celery ...; in containers, scripts, recipes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MOST_FOLDERS, _MOST_FILES, _MOST_BYTES = 200, 200, 200_000
 _MOST_WORKERS = 1000
 _SERVERS = (
     b"gunicorn", b"uwsgi", b"seldon-core-microservice", b"SERVICE_TYPE",
-    b"uvicorn", b"hypercorn", b"granian", b"fastapi",
+    b"uvicorn", b"hypercorn", b"granian", b"fastapi", b"celery",
 )  # fmt: skip
 # Servers whose workers import the application themselves, and by which options they are told how many there are.
 _APART = {
@@ -57,6 +57,10 @@ _DOCUMENTS = re.compile(r"^---.*$", re.MULTILINE)
 # Seldon's command is told a class by its name, which an image made from source has in a variable.
 _SELDON, _SELDON_NAME = "seldon-core-microservice", "MODEL_NAME"
 _CLASS = re.compile(r"[A-Za-z_][\w.]*$")
+# What stands for celery's worker, with the kind of its pool; by which options it is told its application and that.
+WORKS = "celery worker:"
+_APPLICATION, _POOL = ("-A", "--app"), ("-P", "--pool")
+_POOLS = frozenset({"", "prefork", "processes", "solo", "threads", "eventlet", "gevent"})
 _VARIABLE = re.compile(r"^[ \t]*(?:ENV[ \t]+|export[ \t]+)?(\w+)(?:=|[ \t]+)[\"']?([\w.]+)", re.MULTILINE)
 
 # Options of uwsgi by their short forms, and those that mean the same.
@@ -115,24 +119,28 @@ class Servers:
 
     ``preloaded``: module and name of each application that a server makes before it forks, and nowhere after; and the
     server, which is ``uvicorn:4`` where several workers make it for themselves. ``configured``: the configuration of
-    each server that is told one: its file, and the module and name of its application.
+    each server that is told one: its file, and the module and name of its application. ``pools``: the module of each
+    application of celery whose worker is started, and the kind of pool it is told: none is the application's own.
     """
 
     preloaded: list[tuple[str, str, str]]
     configured: list[tuple[str, str, str]]
+    pools: list[tuple[str, str]]
 
     def __bool__(self) -> bool:
-        return bool(self.preloaded or self.configured)
+        return bool(self.preloaded or self.configured or self.pools)
 
 
 def servers(root: str) -> Servers:
     """The servers that files of a project start; each file is read once."""
-    found = [one for path in paths(root) for one in _started(path)]
+    every = [one for path in paths(root) for one in _started(path)]
+    pools = sorted({(one.module, one.name) for one in every if one.server == WORKS})
+    found = [one for one in every if one.server != WORKS]
     without = {(one.module, one.name) for one in found if not one.preloads}
     made = {(one.module, one.name, one.server) for one in found if one.preloads}
     apart = {(one.module, one.name, f"{one.server}:{one.workers}") for one in found if one.workers > 1}
     told = {(one.configuration, one.module, one.name) for one in found if one.configuration}
-    return Servers(sorted((*(one for one in made if one[:2] not in without), *apart)), sorted(told))
+    return Servers(sorted((*(one for one in made if one[:2] not in without), *apart)), sorted(told), pools)
 
 
 def _started(path: str) -> Iterator[_Started]:
@@ -152,6 +160,9 @@ def _started(path: str) -> Iterator[_Started]:
         words = _words(row, "uwsgi")
         if words is not None:
             yield from _of_uwsgi(_options(words))
+        words = _words(row, "celery")
+        if words is not None and "worker" in words:
+            yield from _of_celery(words)
 
 
 def text_of(path: str, words: tuple[bytes, ...]) -> str:
@@ -202,6 +213,15 @@ def _as_commands(text: str) -> str:
 def _configuration(words: list[str]) -> str:
     """The file that gunicorn is told to take its settings from."""
     return next(_set_to(words, _CONFIGURED), "").removeprefix("file:")
+
+
+def _of_celery(words: list[str]) -> Iterator[_Started]:
+    """The application of celery's worker, by its module, and the pool that it is told; none that is not shown."""
+    application = next(_set_to(words, _APPLICATION), "").partition(":")[0]
+    joined = (word.removeprefix("-P") for word in words if word.startswith("-P") and word != "-P")
+    pool = next(iter((*_set_to(words, _POOL), *joined)), "")
+    if pool in _POOLS and _CLASS.match(application) is not None:
+        yield _Started(WORKS, application, "prefork" if pool == "processes" else pool, preloads=False)
 
 
 def _set_to(words: list[str], options: Collection[str]) -> Iterator[str]:

@@ -886,6 +886,9 @@ def program(
             for home, name in _placed(result, [(module, name)])
         )
         result.preloaded |= frozenset(_configured(result, servers))
+        # celery finds its application in a module of that name, too.
+        homes = [(f"{module}{below}", pool) for module, pool in servers.pools for below in ("", ".celery")]
+        result.preloaded |= {(home, "", f"{deployments.WORKS}{pool}") for home, pool in _placed(result, homes)}
         result.told = frozenset(_told(result, root))
         if pytest_files.forks(root):
             result.preloaded |= {

@@ -220,7 +220,12 @@ def _launch(draft: Draft, choice: Broken, ctx: str, function: str) -> Plan:
 
 
 def _made(draft: Draft, choice: Broken, plan: Plan) -> Plan:
-    """What starts the workers, made in a handler that is over when it is used, or in two branches."""
+    """What starts the workers, made in a handler that is over when it is used, or in two branches.
+
+    An exception leaves no pool open: such a one can hang its program as that ends, however its workers were started.
+    """
+    if plan.close and choice.crossing != "none":
+        plan = replace(plan, use=[*block("try:", plan.use), *block("finally:", plan.close)], close=[])
     if choice.made_in == "handler":
         return replace(plan, create=[*block("try:", ["raise LookupError"]), *block("except LookupError:", plan.create)])
     if choice.made_in == "branches":

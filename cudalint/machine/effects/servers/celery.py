@@ -28,6 +28,8 @@ from cudalint.machine.values import (
     unknown,
 )
 
+# A worker that a file of the project starts, by the pool that it is told; without one its settings name it.
+WORKS = "celery worker:"
 _IN_MASTER = frozenset({"worker_init", "celeryd_init", "celeryd_after_setup", "worker_before_create_process"})
 
 
@@ -163,10 +165,13 @@ def _pool_setting(app: LibraryObject, state: State) -> str:
 
 
 def from_outside(machine: Machine, state: State, frame: Frame) -> None:
-    """A module that celery's worker imports."""
+    """A module that celery's worker imports; how the worker is started, only command lines of the project tell."""
     apps = _library_objects(state, "celery.Celery")
-    if any(_pool_setting(app, state) != "prefork" for app in apps):
+    told = {app.site: _pools_told(machine, frame, app) for app in apps}
+    pools = [{pool or _pool_setting(app, state) for pool in told[app.site] or [""]} for app in apps]
+    if any("prefork" not in named for named in pools):
         return
+    certain = bool(apps) and all(map(told.get, told)) and all(named == {"prefork"} for named in pools)
     # A module that merely calls tasks of another is no module that celery imports.
     homes, states = {frame.module}, [state]
     for app in apps if len(apps) == 1 and apps[0].site.module == frame.module else ():
@@ -178,8 +183,14 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     for current in states:
         for site, function in [found for found in registered(current, "task") if found[0].module in homes]:
             for after in in_master(machine, current.clone(), frame, site, "master"):
-                serving = Serving("celery", site, frame, False, daemon=True)
+                serving = Serving("celery", site, frame, certain, daemon=True)
                 fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
+
+
+def _pools_told(machine: Machine, frame: Frame, app: LibraryObject) -> list[str]:
+    """The pools of the workers that files of the project start for an application."""
+    found = {server for home in (app.site.module, frame.module) for _, server in machine.program.preloads(home)}
+    return [server.removeprefix(WORKS) for server in sorted(found) if server.startswith(WORKS)]
 
 
 def _library_objects(state: State, kind: str) -> list[LibraryObject]:

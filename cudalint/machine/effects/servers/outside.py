@@ -25,7 +25,7 @@ def served(machine: Machine, state: State, module: str) -> None:
         if server == seldon.SERVER:
             seldon.preloaded_from_outside(machine, state.clone(), frame, name)
             continue
-        if server == gunicorn.CONFIGURES:
+        if server == gunicorn.CONFIGURES or server.startswith(celery.WORKS):
             continue
         starter, _, count = server.partition(":")
         if count:
