@@ -206,6 +206,7 @@ DOES = frozenset(
         "stack.pop_all", "stack.push", "mixin.get", "mixin.contains", "mixin.setdefault", "mixin.pop", "mixin.keys",
         "mixin.values", "mixin.update", "gpu",
         "graph", "graph.add", "graph.order",
+        "hook", "hook.remove",
         "group", "group.backend", "group.destroy", "group.initialized", "group.new", "group.rank", "group.select",
         "group.size", "growth", "growth.configured", "gunicorn.run",
         "gunicorn.set", "delattr", "hasattr", "identity", "import-module", "is-initialized", "isinstance",

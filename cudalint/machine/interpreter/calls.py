@@ -11,6 +11,7 @@ from cudalint.machine import collecting, file_questions, mappings, questions
 from cudalint.machine.frame import NO_HASH, Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
+    HOOKS,
     REPLACED,
     Cache,
     Class,
@@ -238,6 +239,7 @@ class Calls(Core):
         """Call what nobody knows; ``comes_from``: the package that it comes from."""
         state, frame, site = given.state, given.frame, given.site
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
+        self._comes_to_hooks(atom, given)
         moved = self._moved_object(atom, state)
         path = self._as_of_module(atom)
         call = None if moved is None else self._library_call(path, state, frame, site, given.args, given.kwargs)
@@ -260,6 +262,14 @@ class Calls(Core):
         made: tuple[Hashable, ...] = plain if comes_from is None or plain else ((COMES_FROM, comes_from),)
         made = made if function is None else ((WRAPS, function),)
         return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *made))]
+
+    def _comes_to_hooks(self, called: Atom | None, given: Given) -> None:
+        """What nobody knows may call a module that it is given, or that it is a method of, and so run its hooks."""
+        if given.state.get(HOOKS) is None:
+            return
+        atoms = [atom for value in (*given.args, *given.kwargs.values()) for atom in value]
+        own = _owner(called)
+        self.may_run_hooks([*atoms, *own], given.state, given.frame, given.site)
 
     def _told_by_method(self, function: Atom, given: Given) -> Value | None:
         """What a method of a path, or of an open file, gives."""
@@ -354,6 +364,7 @@ class Calls(Core):
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
             self.hands_over((*args, *kwargs.values()), state, frame, site, self.library.canonical(path))
+            self._comes_to_hooks(receiver, given)
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)
@@ -733,3 +744,13 @@ def _unknown_name(function: Atom) -> str | None:
         case Unknown(sym=(_, ".", str(name))):
             return f"?.{name}"
     return None
+
+
+def _owner(called: Atom | None) -> list[Atom]:
+    """What is called, or the object that it is a method of."""
+    match called:
+        case Unknown(sym=(base, ".", str())):
+            return [called, Unknown(base)]
+        case None:
+            return []
+    return [called]

@@ -9,6 +9,7 @@ from cudalint.machine.effects.gpu import choices, current
 from cudalint.machine.effects.gpu.arrays import returned, runs_on_cpu, tensor_data
 from cudalint.machine.effects.gpu.cuda import begin_on_cpu, is_set, sees_none, touch
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.hooked import BACKWARD, pending
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
 from cudalint.machine.values import CPU, NONE, Atom, Dev, Lib, Ref, Tensor, const, unknown
@@ -53,7 +54,11 @@ def backward(machine: Machine, call: Call) -> Results:
     states, loss = [call.state], call.receiver
     if isinstance(loss, Tensor):
         states = [s for s, _ in tensor_data(machine, loss, call.label, call.state, call.frame, call.site)]
-    return [result for state in states for result in gpu_call(machine, replace(call, state=state))]
+    results = [result for state in states for result in gpu_call(machine, replace(call, state=state))]
+    for state, _ in results:
+        hooked = [atom for hook in pending(state) for atom in (*hook.of, *NONE)]
+        machine.may_run_hooks(hooked, state, call.frame, call.site, BACKWARD)
+    return results
 
 
 def device_module(machine: Machine, call: Call) -> Results:
