@@ -274,6 +274,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.child": modules.module_child,
     "default-cpu.enter": defaults.framework_enter,
     "default-cpu.exit": defaults.framework_exit,
+    "default-cpu.choose": queries.choose_default,
     "default-cpu.set": defaults.framework_setting,
     "default.enter": devices.default_enter,
     "default.exit": devices.default_exit,

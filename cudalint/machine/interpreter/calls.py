@@ -347,6 +347,7 @@ class Calls(Core):
             return [result for one in ready for result in self._call_library(path, receiver, one)]
         if receiver is None and (of := self._instance_of(path, given)) is not None:
             receiver, given = of, replace(given, args=given.args[1:])
+            path = self._inherited(path)
         comes_from = origin(receiver.sym) if isinstance(receiver, Unknown) else None
         called = self.calls_now(path if comes_from is None else f"{comes_from}.{path}", given)
         if called is None:
@@ -369,11 +370,15 @@ class Calls(Core):
         call.receiver = receiver
         return self.library_call(call)
 
-    def _instance_of(self, path: str, given: Given) -> Ref | Tensor | None:
+    def _instance_of(self, path: str, given: Given) -> Ref | Tensor | Unknown | None:
         """The object on which a method is called by its class: ``Process.start(p)``, ``torch.Tensor.cuda(x)``."""
         first = only(given.args[0]) if given.args else None
+        owner, _, name = path.rpartition(".")
         if isinstance(first, Tensor):
-            return first if self.library.is_a(first.type, path.rpartition(".")[0]) else None
+            return first if self.library.is_a(first.type, owner) else None
+        if isinstance(first, Unknown):
+            # All attributes of a class are known where these are: what it has of this name is a method.
+            return first if name in self.library.attributes.get(owner, ()) else None
         if not isinstance(first, Ref):
             return None
         cls: str | None
@@ -384,7 +389,17 @@ class Calls(Core):
                 cls = self.library_base(found.cls, given.state)
             case _:
                 return None
-        return first if cls == path.rpartition(".")[0] else None
+        if cls is None or cls == owner:
+            return None if cls is None else first
+        known = self.library.declared(self.library.made(cls) or cls, name) is not None
+        return first if known and (self.library.is_a(cls, owner) or self.library.is_a(owner, cls)) else None
+
+    def _inherited(self, path: str) -> str:
+        """The name under which a method is described that is called by a class below the one that has it."""
+        owner, _, name = path.rpartition(".")
+        made = self.library.made(owner)
+        known = path if made is None or self.library.function(path) is not None else self.library.declared(made, name)
+        return known or path
 
     def _call_replacement(self, path: str, value: Value, given: Given) -> Results:
         """Call what the program set in the place of a library's function."""
