@@ -176,6 +176,8 @@ ARGV = Ref("cudalint.argv")
 OF_UNKNOWN = Ref("cudalint.unknown")
 # The callbacks that were handed to what nobody knows before CUDA was used: a list.
 HANDED = Ref("cudalint.handed")
+# The hooks that modules and tensors have: a dict of their handles.
+HOOKS = Ref("cudalint.hooks")
 # The names of modules that were imported by their paths, by module; and which of them were entered into sys.modules.
 BY_PATH = Ref("cudalint.by path")
 ENTERED = "entered"

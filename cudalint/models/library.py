@@ -146,7 +146,7 @@ class Library:
                 found = self.function(f"{base}.{attribute}.{name}")
                 if found is not None:
                     return found
-        made = self._made(owner) if "." in owner else None
+        made = self.made(owner) if "." in owner else None
         if made is not None and (found := self.function(f"{made}.{name}")) is not None:
             return found
         if name in self.aside or (name.startswith("__") and name != "__call__"):
@@ -172,7 +172,7 @@ class Library:
             return True
         if any(self.is_a(b, base) for b in self.bases.get(kind, ())):
             return True
-        made = self._made(kind)
+        made = self.made(kind)
         return made is not None and self.is_a(made, base)
 
     def is_called(self, kind: str, name: str) -> bool | None:
@@ -182,7 +182,7 @@ class Library:
             return True
         return None if not named or any(self.is_a(path, kind) for path in named) else False
 
-    def _made(self, kind: str) -> str | None:
+    def made(self, kind: str) -> str | None:
         """The type of what calling a class makes, where that is not known by the name of the class."""
         spec = self.function(kind)
         made = None if spec is None else spec.get("type")

@@ -53,7 +53,10 @@ _SHAPE = "shape"
 # More than this is what other branches and other folders of the project have left behind.
 MOST_KEPT = 40_000
 _RELATIVE = re.compile(rb"^[ \t]*from[ \t]+\.", re.MULTILINE)
-_STARTS_APPLICATION = re.compile(rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup))\b")
+# What is chosen for one thread matters as well, for those that answer are others.
+_STARTS_APPLICATION = re.compile(
+    rb"\b(?:lifespan|on_startup|on_event|before_(?:serving|server_start|startup)|set_device(?:_index)?|select_device)\b"
+)
 _BINDING = rb"(?:[ \t]*:[^=\n]*)?[ \t]*=[ \t]*(?:\w+\.)*"
 # Whatever makes it, by the names that servers look for.
 _USUAL_APPLICATION = re.compile(rb"^(app|application)%s\w+\(" % _BINDING, re.MULTILINE)
@@ -161,7 +164,7 @@ class FileFacts:
 
     @property
     def starts_application(self) -> bool:
-        """Whether functions of the file may run when a web application starts, before its first request."""
+        """Whether what the file does when a web application starts may decide how its first request is answered."""
         return self.may_answer and bool(self._asked("begins", lambda: bool(_STARTS_APPLICATION.search(self.data))))
 
     @property

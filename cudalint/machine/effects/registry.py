@@ -90,7 +90,7 @@ from cudalint.machine.effects.stdlib import (
     texts,
     trees,
 )
-from cudalint.machine.effects.torch import checkpoints, loaders, modules, pipes, ranks, samplers, spawn
+from cudalint.machine.effects.torch import checkpoints, hooks, loaders, modules, pipes, ranks, samplers, spawn
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter import Machine
@@ -274,6 +274,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "module.child": modules.module_child,
     "default-cpu.enter": defaults.framework_enter,
     "default-cpu.exit": defaults.framework_exit,
+    "default-cpu.choose": queries.choose_default,
     "default-cpu.set": defaults.framework_setting,
     "default.enter": devices.default_enter,
     "default.exit": devices.default_exit,
@@ -386,6 +387,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "job.decorator": jobs.decorated,
     "jobs.run": jobs.run,
     "queue.work": queues.work,
+    "hook": hooks.register,
+    "hook.remove": hooks.remove,
     "module.call": modules.module_call,
     "module.offload": modules.offload,
     "load": checkpoints.load,
@@ -744,3 +747,4 @@ class LibraryEffects:
         endings.ends(machine, state)
         signals.ends(machine, state)
         environment.ends(machine, state)
+        hooks.ends(machine, state)

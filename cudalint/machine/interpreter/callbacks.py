@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
+from cudalint.machine import hooked
 from cudalint.machine.frame import Arguments, Frame, Given, Results
 from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -81,6 +82,26 @@ class Callbacks(Core):
                     self._calls_back(atom, found, state, frame, site, "hands over {}, which may be called later")
         if function is not None and not only_looks and state.process.driver is not None and not state.process.forked:
             self._comes_back_to(state, frame, site)
+
+    def may_run_hooks(
+        self, called: Iterable[Atom], state: State, frame: Frame, site: Site, kind: str | None = None
+    ) -> None:
+        """What is called, or given to a call, may be a module with hooks, or hold one; ``kind``: which ones run."""
+        if not self.options.uses_gpu or state.facts or not _is_marked(state.process):
+            return
+        for hook in hooked.pending(state):
+            if kind not in (None, hook.kind) or not any(hooked.runs_in(hook, atom, state) for atom in called):
+                continue
+            self.consulted = True
+            for atom in hook.runs:
+                found = self._callback(atom, state)
+                if found is not None and self._is_new(found):
+                    self._calls_back(atom, found, state, frame, site, "may run the hook {}")
+
+    def is_dropped(self, function: Value, state: State) -> None:
+        """Whatever may have called a function that was handed over lets go of it: it is none without a known caller."""
+        for closure in (found for atom in function if (found := self._callback(atom, state)) is not None):
+            self.record.entered.add(Site(closure.module, closure.function.ordinal))
 
     def calls_now(self, path: str, given: Given) -> list[State] | None:
         """The paths after a function of a library has called what it is given; None where it calls nothing so soon."""

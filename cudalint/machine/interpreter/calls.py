@@ -11,6 +11,7 @@ from cudalint.machine import collecting, file_questions, mappings, questions
 from cudalint.machine.frame import NO_HASH, Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
+    HOOKS,
     REPLACED,
     Cache,
     Class,
@@ -238,6 +239,7 @@ class Calls(Core):
         """Call what nobody knows; ``comes_from``: the package that it comes from."""
         state, frame, site = given.state, given.frame, given.site
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
+        self._comes_to_hooks(atom, given)
         moved = self._moved_object(atom, state)
         path = self._as_of_module(atom)
         call = None if moved is None else self._library_call(path, state, frame, site, given.args, given.kwargs)
@@ -260,6 +262,14 @@ class Calls(Core):
         made: tuple[Hashable, ...] = plain if comes_from is None or plain else ((COMES_FROM, comes_from),)
         made = made if function is None else ((WRAPS, function),)
         return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *made))]
+
+    def _comes_to_hooks(self, called: Atom | None, given: Given) -> None:
+        """What nobody knows may call a module that it is given, or that it is a method of, and so run its hooks."""
+        if given.state.get(HOOKS) is None:
+            return
+        atoms = [atom for value in (*given.args, *given.kwargs.values()) for atom in value]
+        own = _owner(called)
+        self.may_run_hooks([*atoms, *own], given.state, given.frame, given.site)
 
     def _told_by_method(self, function: Atom, given: Given) -> Value | None:
         """What a method of a path, or of an open file, gives."""
@@ -337,6 +347,7 @@ class Calls(Core):
             return [result for one in ready for result in self._call_library(path, receiver, one)]
         if receiver is None and (of := self._instance_of(path, given)) is not None:
             receiver, given = of, replace(given, args=given.args[1:])
+            path = self._inherited(path)
         comes_from = origin(receiver.sym) if isinstance(receiver, Unknown) else None
         called = self.calls_now(path if comes_from is None else f"{comes_from}.{path}", given)
         if called is None:
@@ -354,15 +365,20 @@ class Calls(Core):
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
             self.hands_over((*args, *kwargs.values()), state, frame, site, self.library.canonical(path))
+            self._comes_to_hooks(receiver, given)
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)
 
-    def _instance_of(self, path: str, given: Given) -> Ref | Tensor | None:
+    def _instance_of(self, path: str, given: Given) -> Ref | Tensor | Unknown | None:
         """The object on which a method is called by its class: ``Process.start(p)``, ``torch.Tensor.cuda(x)``."""
         first = only(given.args[0]) if given.args else None
+        owner, _, name = path.rpartition(".")
         if isinstance(first, Tensor):
-            return first if self.library.is_a(first.type, path.rpartition(".")[0]) else None
+            return first if self.library.is_a(first.type, owner) else None
+        if isinstance(first, Unknown):
+            # All attributes of a class are known where these are: what it has of this name is a method.
+            return first if name in self.library.attributes.get(owner, ()) else None
         if not isinstance(first, Ref):
             return None
         cls: str | None
@@ -373,7 +389,17 @@ class Calls(Core):
                 cls = self.library_base(found.cls, given.state)
             case _:
                 return None
-        return first if cls == path.rpartition(".")[0] else None
+        if cls is None or cls == owner:
+            return None if cls is None else first
+        known = self.library.declared(self.library.made(cls) or cls, name) is not None
+        return first if known and (self.library.is_a(cls, owner) or self.library.is_a(owner, cls)) else None
+
+    def _inherited(self, path: str) -> str:
+        """The name under which a method is described that is called by a class below the one that has it."""
+        owner, _, name = path.rpartition(".")
+        made = self.library.made(owner)
+        known = path if made is None or self.library.function(path) is not None else self.library.declared(made, name)
+        return known or path
 
     def _call_replacement(self, path: str, value: Value, given: Given) -> Results:
         """Call what the program set in the place of a library's function."""
@@ -733,3 +759,13 @@ def _unknown_name(function: Atom) -> str | None:
         case Unknown(sym=(_, ".", str(name))):
             return f"?.{name}"
     return None
+
+
+def _owner(called: Atom | None) -> list[Atom]:
+    """What is called, or the object that it is a method of."""
+    match called:
+        case Unknown(sym=(base, ".", str())):
+            return [called, Unknown(base)]
+        case None:
+            return []
+    return [called]

@@ -685,6 +685,16 @@ class Core(Hooks, ABC):
         """An unknown function, or an object that nobody knows, is given these values."""
 
     @abstractmethod
+    def may_run_hooks(
+        self, called: Iterable[Atom], state: State, frame: Frame, site: Site, kind: str | None = None
+    ) -> None:
+        """What is called, or given to a call, may be a module with hooks, or hold one."""
+
+    @abstractmethod
+    def is_dropped(self, function: Value, state: State) -> None:
+        """Whatever may have called a function that was handed over lets go of it."""
+
+    @abstractmethod
     def calls_now(self, path: str, given: Given) -> list[State] | None:
         """The paths after a function of a library has called what it is given; None where it calls nothing so soon."""
 

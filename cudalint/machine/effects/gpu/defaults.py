@@ -21,7 +21,7 @@ def framework_setting(machine: Machine, call: Call) -> Results:
     framework = call.text("framework")
     names, value = strings(call.get("name") or ()), call.get("value") or ()
     if any(name in _SETTINGS for name in names):
-        _choose_default(state, framework, value)
+        choose(state, framework, value)
     elif "jax_platforms" in names and value == const("cpu"):
         process = state.process
         # What has started, here or in the parent of a forked process, goes on with the platforms that it has.
@@ -30,9 +30,11 @@ def framework_setting(machine: Machine, call: Call) -> Results:
     return [(state, NONE)]
 
 
-def _choose_default(state: State, framework: str, value: Value) -> None:
+def choose(state: State, framework: str, value: Value, *, unless_gpu: bool = False) -> None:
+    """A framework is told a default device; ``unless_gpu``: one that is not known is taken for the CPU."""
     devices = operators.device_of(value)
-    on_cpu = len(devices) == len(value) > 0 and not any(device.is_gpu for device in devices)
+    is_known = len(devices) == len(value) > 0
+    on_cpu = (is_known or unless_gpu) and not any(device.is_gpu for device in devices)
     kept = state.process.on_cpu - {framework}
     state.process = replace(state.process, on_cpu=kept | {framework} if on_cpu else kept)
 
@@ -44,7 +46,7 @@ def framework_enter(machine: Machine, call: Call) -> Results:
     if scope is not None and isinstance(call.receiver, Ref):
         before = const(framework in call.state.process.on_cpu)
         call.state.store(call.receiver, replace(scope, fields={**scope.fields, _BEFORE: before}))
-        _choose_default(call.state, framework, scope.fields.get("<device>", ()))
+        choose(call.state, framework, scope.fields.get("<device>", ()))
     return [(call.state, NONE)]
 
 
@@ -52,5 +54,5 @@ def framework_exit(machine: Machine, call: Call) -> Results:
     """Leaving it: the default is what it was."""
     scope = library_object(call)
     was_cpu = scope is not None and scope.fields.get(_BEFORE) == TRUE
-    _choose_default(call.state, call.text("framework"), const("cpu" if was_cpu else "gpu"))
+    choose(call.state, call.text("framework"), const("cpu" if was_cpu else "gpu"))
     return [(call.state, NONE)]

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.effects.gpu import choices, cuda
+from cudalint.machine.effects.gpu.queries import was_started
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import OF_UNKNOWN, Dict, Sequence
 from cudalint.machine.interpreter import Machine
@@ -97,7 +98,7 @@ def as_built(call: Call) -> list[Call]:
     package = call.text("build") or call.text("default-build")
     if not package or not _may_matter(call.state.process) or (choices.depends(call) and choices.chosen(call) is None):
         return [call]
-    if not call.text("build") and choices.told(call):
+    if not call.text("build") and (choices.told(call) or was_started(call.state.process, call.text("framework"))):
         return [call]
     question = (questions.BUILT, package)
     known = call.state.fact(question)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
-from cudalint.machine.effects.gpu import choices, current
+from cudalint.machine.effects.gpu import choices, current, defaults
 from cudalint.machine.effects.gpu.arrays import returned, runs_on_cpu, tensor_data
 from cudalint.machine.effects.gpu.cuda import begin_on_cpu, is_set, sees_none, touch
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.hooked import BACKWARD, pending
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
 from cudalint.machine.values import CPU, NONE, Atom, Dev, Lib, Ref, Tensor, const, unknown
@@ -37,6 +38,8 @@ def gpu_call(machine: Machine, call: Call) -> Results:
         wanted = "none"
     if call.text("kind") == "started" and not was_started(call.state.process, framework):
         wanted = "none"
+    if call.text("kind") == "asks-first" and _takes_cpu(call.state.process, framework):
+        wanted = "none"
     state = touch(
         machine, call.state, call.frame, call.site, framework, wanted, call.label, device, call.flag("context")
     )
@@ -53,7 +56,11 @@ def backward(machine: Machine, call: Call) -> Results:
     states, loss = [call.state], call.receiver
     if isinstance(loss, Tensor):
         states = [s for s, _ in tensor_data(machine, loss, call.label, call.state, call.frame, call.site)]
-    return [result for state in states for result in gpu_call(machine, replace(call, state=state))]
+    results = [result for state in states for result in gpu_call(machine, replace(call, state=state))]
+    for state, _ in results:
+        hooked = [atom for hook in pending(state) for atom in (*hook.of, *NONE)]
+        machine.may_run_hooks(hooked, state, call.frame, call.site, BACKWARD)
+    return results
 
 
 def device_module(machine: Machine, call: Call) -> Results:
@@ -70,6 +77,17 @@ def _own_device(receiver: Atom, call: Call) -> Dev | None:
     """The GPU that an object was moved to, which its methods use unless they are told otherwise."""
     memory = gpu_memory.placed_tensor(receiver, call.state) if isinstance(receiver, Ref) else None
     return memory.device if memory is not None and memory.device.is_gpu else None
+
+
+def choose_default(machine: Machine, call: Call) -> Results:
+    """``paddle.set_device("cpu")``: what names no device runs there from now on; on a GPU it starts at once."""
+    defaults.choose(call.state, call.text("framework"), call.get(call.text("device")) or (), unless_gpu=True)
+    return gpu_call(machine, call)
+
+
+def _takes_cpu(process: Process, framework: str) -> bool:
+    """Whether a framework that counts GPUs before its first use cannot do so any more, and takes the CPU."""
+    return process.forked and process.poison is not None and not was_started(process, framework)
 
 
 def was_started(process: Process, framework: str) -> bool:

@@ -288,10 +288,23 @@ def _after_others(machine: Machine, state: State, frame: Frame, app: Value) -> S
 
 
 def from_outside(machine: Machine, state: State, frame: Frame) -> None:
-    """A server imported the module of an application, which starts."""
+    """A server imported the module of an application, which starts, and answers requests where that can go wrong."""
     app = _only_application(state)
-    if app is not None:
-        started(machine, state, frame, (app,))
+    if app is None:
+        return
+    for ready in started(machine, state, frame, (app,)):
+        if any(one.index not in (0, None) for _, one in ready.process.selected):
+            _answer_aside(machine, ready, frame, (app,))
+
+
+def _answer_aside(machine: Machine, state: State, frame: Frame, app: Value) -> None:
+    """Each handler that a server runs in a thread of its own answers a request."""
+    for site, handler in list(registered(state, "handler")):
+        if not _is_aside(app, handler, state):
+            continue
+        for ready, given in _given(machine, state.clone(), frame, _held(handler, state), app):
+            call = Call(_answering(ready), frame, site, APPLICATION, {}, [], {})
+            threaded(machine, call, site, handler, [], given, None)
 
 
 def _application(state: State) -> Value:

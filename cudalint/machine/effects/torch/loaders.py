@@ -432,7 +432,9 @@ def loader_worker(machine: Machine, call: Call) -> Results:
     state.store(process_identity.LOADER, LibraryObject("cudalint.loader", known, found.site))
     anew = set(strings(fields.get("<resets>", ())))
     process = state.process
-    state.process = replace(process, told=process.told - anew, poisoned_by=process.poisoned_by - anew)
+    state.process = replace(
+        process, told=process.told - anew, poisoned_by=process.poisoned_by - anew, on_cpu=process.on_cpu | anew
+    )
     made: Results = []
     for current in _prepared(machine, call, fields.get("<worker_init_fn>", NONE)):
         made.extend(batches(machine, current, call.frame, call.site, fields))

@@ -8,9 +8,10 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu.arrays import new_tensor
 from cudalint.machine.effects.gpu.cuda import read, touch
+from cudalint.machine.effects.torch import hooks
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.gpu_memory import gpu_atoms, place, placed_tensor
-from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import HOOKS, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import (
@@ -230,7 +231,16 @@ def offload(machine: Machine, call: Call) -> Results:
 
 
 def module_call(machine: Machine, call: Call) -> Results:
-    """``model(x)``: reads the parameters; the result is where they are. Some models ask for a GPU on the way."""
+    """``model(x)``: its forward, between the hooks that run before and behind it."""
+    if call.path.endswith(".forward") or call.state.get(HOOKS) is None:
+        return _forward(machine, call)
+    return [
+        result for one in hooks.before(machine, call) for result in hooks.after(machine, one, _forward(machine, one))
+    ]
+
+
+def _forward(machine: Machine, call: Call) -> Results:
+    """It reads the parameters; the result is where they are. Some models ask for a GPU on the way."""
     receiver = call.receiver
     if receiver is None:
         return [(call.state, unknown("forward", call.site))]

@@ -1,0 +1,116 @@
+"""Hooks of modules and tensors that a process has: which they are, and what runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from cudalint.machine.heap import HOOKS, Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Atom, Bound, Partial, Ref, Unknown, Value, const, strings
+
+HANDLE = "torch.utils.hooks.RemovableHandle"
+FORWARD, BEFORE, BACKWARD = "forward", "before", "backward"
+_OF, _RUNS, _KIND, _NAMED = "<of>", "<runs>", "<kind>", "<named>"
+# How many objects within one another are looked through for one that has a hook.
+_DEEPEST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A hook: ``of`` is what it was given to, nothing if that is every module; ``named``: it is given keywords."""
+
+    of: Value
+    runs: Value
+    kind: str
+    named: bool
+    site: Site
+
+
+def keep(hook: Hook, state: State) -> Ref:
+    """The handle of a hook that is there from now on."""
+    fields: dict[str, Value] = {
+        _OF: hook.of,
+        _RUNS: hook.runs,
+        _KIND: const(hook.kind),
+        _NAMED: const(hook.named),
+    }
+    handle = state.new(("hook", hook.site), LibraryObject(HANDLE, fields, hook.site))
+    found = state.get(HOOKS)
+    kept = found.items if isinstance(found, Dict) else {}
+    element = found.element if isinstance(found, Dict) else ()
+    state.store(HOOKS, Dict({**kept, handle.address: (handle,)}, element, not element))
+    return handle
+
+
+def forget(made_at: Site, state: State) -> list[Hook]:
+    """Take away the hooks of a place: what a loop adds, another one removes, one by one."""
+    kept = list(_kept(state))
+    state.store(HOOKS, Dict({ref.address: (ref,) for ref, hook in kept if hook.site != made_at}))
+    return [hook for _, hook in kept if hook.site == made_at]
+
+
+def pending(state: State) -> list[Hook]:
+    """The hooks that were not removed."""
+    return [hook for _, hook in _kept(state)]
+
+
+def _kept(state: State) -> Iterator[tuple[Ref, Hook]]:
+    found = state.get(HOOKS)
+    if not isinstance(found, Dict):
+        return
+    for ref in dict.fromkeys(atom for value in (*found.items.values(), found.element) for atom in value):
+        handle = state.get(ref) if isinstance(ref, Ref) else None
+        if isinstance(ref, Ref) and isinstance(handle, LibraryObject):
+            fields = handle.fields
+            yield (
+                ref,
+                Hook(fields[_OF], fields[_RUNS], strings(fields[_KIND])[0], fields[_NAMED] == const(True), handle.site),
+            )
+
+
+def runs_in(hook: Hook, atom: Atom, state: State) -> bool:
+    """Whether what is called has a hook, or holds what has it."""
+    return not hook.of or any(_holds(atom, of, state, 0) for of in hook.of)
+
+
+def _holds(atom: Atom, wanted: Atom, state: State, depth: int) -> bool:
+    if atom == wanted or _is_part(wanted, atom):
+        return True
+    found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
+    return any(_holds(part, wanted, state, depth + 1) for value in _parts(atom, found) for part in value)
+
+
+def _is_part(wanted: Atom, atom: Atom) -> bool:
+    """Whether something unknown is an attribute, or an item, of what is called, at any depth."""
+    match wanted:
+        case Unknown(sym=tuple(sym)):
+            return any(part == atom or (isinstance(atom, Unknown) and part == atom.sym) for part in _flat(sym, 0))
+    return False
+
+
+def _flat(sym: tuple[object, ...], depth: int) -> Iterator[object]:
+    for part in sym:
+        yield part
+        if isinstance(part, tuple) and depth < _DEEPEST:
+            yield from _flat(part, depth + 1)
+
+
+def _parts(atom: Atom, found: object) -> Iterable[Value]:
+    match atom, found:
+        case Bound(receiver=receiver), _:
+            return ((receiver,),)
+        case Partial(function=function, args=args), _:
+            return (function, *args)
+        case _, LibraryObject(fields=fields):
+            return fields.values()
+        case _, Instance(attributes=attributes):
+            return attributes.values()
+        case _, Sequence(items=tuple(items)):
+            return items
+        case _, Sequence(element=element):
+            return (element,)
+        case _, Dict(items=named, element=element):
+            return (*named.values(), element)
+    return ()
