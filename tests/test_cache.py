@@ -465,6 +465,7 @@ def test_a_run_that_failed_is_not_kept(project: Path, store: Store, monkeypatch:
         raise MemoryError
 
     with monkeypatch.context() as patched:
+        patched.setattr(analysis, "analyse_begun", fail)
         patched.setattr(analysis, "analyse", fail)
         assert "CUD900" in [finding.code for finding in check(project, store).findings]
     assert told(check(project, store)) == told(check(project, None))

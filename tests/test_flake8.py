@@ -16,7 +16,7 @@ from flake8.main import cli
 from cudalint import __version__
 from cudalint.hosts import flake8_plugin
 from cudalint.hosts.flake8_plugin import Plugin
-from cudalint.project import analysis
+from cudalint.project import analysis, entering
 
 
 def flake8(directory: Path, *arguments: str, stdin: str | None = None) -> list[str]:
@@ -138,6 +138,7 @@ def test_an_internal_error_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("broken\ninside")
 
+    monkeypatch.setattr(entering, "entering", fail)
     monkeypatch.setattr(analysis, "analyse", fail)
     ((row, column, text, _),) = run_plugin("import torch\n")
     assert (row, column) == (1, 0)

@@ -14,7 +14,8 @@ from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
 from cudalint.fixing.rounds import fix
 from cudalint.found import Report
 from cudalint.policy.selection import Layer, Selection
-from cudalint.project import analysis
+from cudalint.project import analysis, entering
+from cudalint.project.entering import Entering
 from cudalint.session import Session
 from cudalint.text.source import SourceFile
 
@@ -37,22 +38,25 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Calls]:
     def install(function: Answer) -> Calls:
         calls: Calls = []
 
-        def analyse(
-            sources: Sequence[SourceFile],
-            options: object,
-            *,
-            alone: bool = False,
-            root: object = None,
-            store: object = None,
-            about: object = None,
-            jobs: object = None,
-            known: object = None,
-        ) -> object:
+        def answered(sources: Sequence[SourceFile], alone: bool) -> analysis.Analysis:
             calls.append(([source.path for source in sources], alone))
             work = analysis.Work(len(sources), 0, 1, 10, 5)
             return analysis.Analysis(tuple(function(sources)), work, ("a note",))
 
+        def analyse(
+            sources: Sequence[SourceFile], options: object, *, alone: bool = False, **settings: object
+        ) -> analysis.Analysis:
+            return answered(sources, alone)
+
+        def analyse_begun(
+            begun: Entering, options: object, *, alone: bool = False, about: object = None, jobs: object = None
+        ) -> analysis.Analysis:
+            return answered([*begun.files.sources.values()], alone)
+
+        begin = entering.entering
+        monkeypatch.setattr(entering, "entering", lambda *given: dataclasses.replace(begin(*given), modules=("any",)))
         monkeypatch.setattr(analysis, "analyse", analyse)
+        monkeypatch.setattr(analysis, "analyse_begun", analyse_begun)
         return calls
 
     return install
