@@ -337,6 +337,8 @@ def _read_toml(path: str) -> Mapping[str, object]:
 
     try:
         return tomli.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode())
+        # Editors of Windows begin a file with a byte order mark, which TOML does not know.
+        return tomllib.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode("utf-8-sig"))
     except disk.Unreadable as reason:
         raise ConfigError(f"{path}: {reason}") from None
     except ValueError as error:  # also bytes that are not UTF-8
@@ -415,11 +417,13 @@ def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:
 
 
 def _folders(root: str, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Folders as they are named from the project's; each has to be there."""
+    """Folders as they are named from the project's; each has to be there, and to be less than everything."""
     found = tuple(os.path.normpath(os.path.join(root, name)) for name in names)
     for name, path in zip(names, found, strict=True):
         if not os.path.isdir(path):
             raise ConfigError(f"extra-paths: no such directory: {name}")
+        if os.path.dirname(path) == path:
+            raise ConfigError(f"extra-paths: {name} is all that the machine holds: name the folders of modules")
     return found
 
 

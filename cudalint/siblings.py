@@ -128,6 +128,9 @@ def _read(folder: str) -> Table:
     try:
         return tomli.loads(disk.read(os.path.join(folder, PROJECT_FILE), disk.MOST_SETTINGS_BYTES).decode())
     except (disk.Unreadable, UnicodeDecodeError, tomli.TOMLDecodeError, RecursionError):
+        data = disk.read(os.path.join(folder, PROJECT_FILE), disk.MOST_SETTINGS_BYTES)
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except (disk.Unreadable, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         return {}
 
 

@@ -57,6 +57,15 @@ def test_json_is_parsable_and_absolute(run: Run, program: Path) -> None:
 def test_concise_and_statistics(run: Run, program: Path) -> None:
     assert run("check", "--output-format=concise").stdout.startswith("train.py:12:11: CUD101 ")
     assert run("check", "--statistics").stdout == "1\tCUD101\tcuda-in-forked-worker\n"
+    counted = run("check", "--statistics", "--output-format", "json").stdout
+    assert json.loads(counted) == [{"code": "CUD101", "name": "cuda-in-forked-worker", "count": 1, "notes": 0}]
+
+
+@pytest.mark.parametrize("name", ["sarif", "gitlab", "junit", "rdjson", "json-lines", "github"])
+def test_no_report_for_programs_is_replaced_by_counts(run: Run, program: Path, name: str) -> None:
+    done = run("check", "--statistics", "--output-format", name)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"counts are shown as text or json: leave out --output-format {name}" in done.stderr
 
 
 def test_select_ignore_and_exit_zero(run: Run, program: Path) -> None:

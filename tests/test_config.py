@@ -75,6 +75,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ('select = ["CUD110"]', "unknown rule 'CUD110' in select (did you mean 'CUD108'?)"),
         ('ignore = "CUD101"', "ignore must be a list of strings"),
         ('extra-paths = ["no_such"]', "extra-paths: no such directory: no_such"),
+        ('extra-paths = ["/"]', "extra-paths: / is all that the machine holds: name the folders of modules"),
         ('extra-paths = "lib"', "extra-paths must be a list of strings"),
         ('platform = "linus"', "unknown platform 'linus'"),
         ('fail-on = "warnings"', "did you mean 'warning'?"),
@@ -192,6 +193,11 @@ def test_a_program_imports_from_folders_outside_of_its_project(tmp_path: Path) -
     assert codes() == []
     write(project / "pyproject.toml", '[tool.cudalint]\nextra-paths = ["../lib"]\n')
     assert codes() == [("main.py", "CUD101")]
+
+
+def test_settings_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", '\ufeff[tool.cudalint]\nplatform = "darwin"\n')
+    assert config.load([str(tmp_path)]).platform == "darwin"
 
 
 def test_a_program_may_leave_cuda_and_processes_to_folders_outside_of_its_project(tmp_path: Path) -> None:

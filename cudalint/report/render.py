@@ -32,6 +32,11 @@ class OutputFormat(Enum):
         """Whether a report in this format says anything of repairs."""
         return self not in (OutputFormat.GITHUB, OutputFormat.GITLAB, OutputFormat.JUNIT)
 
+    @property
+    def shows_counts(self) -> bool:
+        """Whether counts of findings may stand for them: not where a program reads the report."""
+        return self in (OutputFormat.FULL, OutputFormat.CONCISE, OutputFormat.GROUPED, OutputFormat.JSON)
+
 
 @dataclass(frozen=True, slots=True)
 class Style:

@@ -175,6 +175,8 @@ def check(
         raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
     if watch and (fix or fix_only or diff or show_files or add_noqa is not None or write_baseline is not None):
         raise click.UsageError("--watch checks: leave out what repairs, silences, lists or keeps")
+    if statistics and not printing.output_format.shows_counts:
+        raise click.UsageError(f"counts are shown as text or json: leave out --output-format {output_format}")
     if show_files:
         return checks.show_files(paths, wanted)
     if write_baseline is not None:
