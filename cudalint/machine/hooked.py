@@ -72,14 +72,19 @@ def _kept(state: State) -> Iterator[tuple[Ref, Hook]]:
 
 def runs_in(hook: Hook, atom: Atom, state: State) -> bool:
     """Whether what is called has a hook, or holds what has it."""
-    return not hook.of or any(_holds(atom, of, state, 0) for of in hook.of)
+    return not hook.of or any(_holds(atom, of, state) for of in hook.of)
 
 
-def _holds(atom: Atom, wanted: Atom, state: State, depth: int) -> bool:
-    if atom == wanted or _is_part(wanted, atom):
-        return True
-    found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
-    return any(_holds(part, wanted, state, depth + 1) for value in _parts(atom, found) for part in value)
+def _holds(atom: Atom, wanted: Atom, state: State) -> bool:
+    level, seen = [atom], {atom}
+    for _ in range(_DEEPEST + 1):
+        if any(one == wanted or _is_part(wanted, one) for one in level):
+            return True
+        found = [(one, state.get(one) if isinstance(one, Ref) else None) for one in level]
+        inner = [part for one, held in found for value in _parts(one, held) for part in value]
+        level = [part for part in dict.fromkeys(inner) if part not in seen]
+        seen.update(level)
+    return False
 
 
 def _is_part(wanted: Atom, atom: Atom) -> bool:
