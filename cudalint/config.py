@@ -336,9 +336,8 @@ def _read_toml(path: str) -> Mapping[str, object]:
     import tomli
 
     try:
-        return tomli.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode())
         # Editors of Windows begin a file with a byte order mark, which TOML does not know.
-        return tomllib.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode("utf-8-sig"))
+        return tomli.loads(disk.read(path, disk.MOST_SETTINGS_BYTES).decode("utf-8-sig"))
     except disk.Unreadable as reason:
         raise ConfigError(f"{path}: {reason}") from None
     except ValueError as error:  # also bytes that are not UTF-8

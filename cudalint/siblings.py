@@ -126,11 +126,9 @@ def _is_looked_into(entry: os.DirEntry[str]) -> bool:
 def _read(folder: str) -> Table:
     """What the pyproject.toml of a folder says; nothing where there is none that could be read."""
     try:
-        return tomli.loads(disk.read(os.path.join(folder, PROJECT_FILE), disk.MOST_SETTINGS_BYTES).decode())
-    except (disk.Unreadable, UnicodeDecodeError, tomli.TOMLDecodeError, RecursionError):
         data = disk.read(os.path.join(folder, PROJECT_FILE), disk.MOST_SETTINGS_BYTES)
-        return tomllib.loads(data.decode("utf-8-sig"))
-    except (disk.Unreadable, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return tomli.loads(data.decode("utf-8-sig"))
+    except (disk.Unreadable, UnicodeDecodeError, tomli.TOMLDecodeError, RecursionError):
         return {}
 
 
