@@ -119,6 +119,7 @@ def test_an_internal_error_is_never_accepted(run: Run, accepted: Path, monkeypat
     def fail(*_: object, **__: object) -> None:
         raise RecursionError("too deep")
 
+    monkeypatch.setattr(analysis, "analyse_begun", fail)
     monkeypatch.setattr(analysis, "analyse", fail)
     before = (accepted / KNOWN).read_bytes()
     done = run("check", "--write-baseline", KNOWN)

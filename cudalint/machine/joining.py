@@ -70,7 +70,8 @@ def join_process(a: Process, b: Process) -> Process:
         for thread, value in process.selected:
             same = theirs.get(thread)
             doubtful = same is None or same.index != value.index
-            selected.setdefault(thread, replace(value, maybe=value.maybe or doubtful))
+            alone = value.alone and (same is None or same.alone)
+            selected.setdefault(thread, replace(value, maybe=value.maybe or doubtful, alone=alone))
     environment: dict[str, Value] = {}
     for name in {n for n, _ in a.environment} | {n for n, _ in b.environment}:
         left, right = a.environ(name), b.environ(name)

@@ -96,11 +96,15 @@ class Context:
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """The device that a thread chose; ``maybe`` where only some paths chose it."""
+    """The device that a thread chose; ``maybe`` where only some paths chose it.
+
+    ``alone``: there was reason to, as the program saw no other, or was told by no launcher that there are other ranks.
+    """
 
     index: Index
     maybe: bool
     where: Chain
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cudalint.machine import operators
+from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import current as contexts
 from cudalint.machine.effects.gpu.arrays import EVERY
 from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, note_rank, touch
@@ -12,6 +12,7 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import NUMBERED, Kind
+from cudalint.machine.questions import IN_ENVIRONMENT
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Selected, State
 from cudalint.machine.trace import Chain
@@ -66,8 +67,16 @@ def set_device(machine: Machine, call: Call) -> Results:
     where = machine.chain(state, call.site, f"{call.label} selects the device")
     if found and not opens:
         note_rank(machine, state, call.site, call.label, index, where)
-    state.process = replace(process, allocated=None).with_device(Selected(index, False, where))
+    state.process = replace(process, allocated=None).with_device(Selected(index, False, where, is_alone(state)))
     return [(state, NONE)]
+
+
+def is_alone(state: State) -> bool:
+    """Whether no launcher said which rank of its machine a program is, or it sees one GPU alone.
+
+    Launchers from outside may show each rank another GPU.
+    """
+    return state.fact((IN_ENVIRONMENT, "LOCAL_RANK")) is False or questions.sees_one_gpu(state.facts)
 
 
 def _named_by(call: Call) -> Value:
@@ -177,7 +186,7 @@ def device_enter(machine: Machine, call: Call) -> Results:
     # What was current in this thread stays so: as if nothing had been selected.
     if index != THREAD_DEFAULT:
         where = machine.chain(after, call.site, f"{call.label} selects the device")
-        after.process = after.process.with_device(Selected(index, False, where))
+        after.process = after.process.with_device(Selected(index, False, where, is_alone(after)))
     contexts.follow(machine, call, after)
     return [(after, (call.receiver,) if call.receiver is not None else NONE)]
 
@@ -193,7 +202,7 @@ def device_exit(machine: Machine, call: Call) -> Results:
     if isinstance(atom, Rank):
         selected = Selected(atom, False, where)
     elif isinstance(atom, Const) and isinstance(atom.value, int):
-        selected = Selected(atom.value, False, where)
+        selected = Selected(atom.value, False, where, is_alone(state))
     state.process = state.process.with_device(selected)
     return [(state, NONE)]
 

@@ -431,12 +431,9 @@ def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Ch
 
 
 def _has_the_only_gpu(state: State) -> bool:
-    """Whether a program takes the only GPU: no launcher said which rank of its machine it is, or it sees no other.
-
-    Launchers from outside may show each rank another GPU.
-    """
-    is_alone = state.fact((IN_ENVIRONMENT, "LOCAL_RANK")) is False or questions.sees_one_gpu(state.facts)
-    return state.process.launch is None and is_alone
+    """Whether a program takes the only GPU, as far as it knows; what led it to its choice may be forgotten since."""
+    chosen = state.process.device()
+    return state.process.launch is None and (devices.is_alone(state) or (chosen is not None and chosen.alone))
 
 
 def _is_told(state: State, group: Group, index: int) -> bool:
