@@ -370,12 +370,10 @@ class Session:
         if not intake.mattering:
             return nothing
         # Only here, so that a run with nothing to analyse never pays for the project's facts, still less the parser.
-        from cudalint.ir.depth import MACHINE, room
         from cudalint.project.entering import entering
 
         try:
-            with room(MACHINE):
-                begun = entering(intake.sources, self._config.models, self._config.root, self._store, facts, about)
+            begun = entering(intake.sources, self._config.models, self._config.root, self._store, facts, about)
             if begun.is_over and not _has_cells(intake):
                 begun.files.keep()
                 return replace(nothing, notes=tuple(sorted(begun.files.notes)))

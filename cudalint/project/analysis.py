@@ -19,6 +19,7 @@ from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.shapes import Shape, Watcher, noted
 from cudalint.machine.trace import Site
+from cudalint.project.at_work import at_work
 from cudalint.project.callers import Place
 from cudalint.project.changes import renumbered, touched
 from cudalint.project.cores import by_default
@@ -30,7 +31,7 @@ from cudalint.project.file_facts import KnownFacts
 from cudalint.project.judging import findings_of, syntax_errors
 from cudalint.project.program import FileProgram
 from cudalint.project.pythons import Hosts
-from cudalint.project.running import Entry, Others, Runner, at_work
+from cudalint.project.running import Entry, Others, Runner
 from cudalint.project.worker import Brief
 from cudalint.project.workers import Workers
 from cudalint.settings_files import SettingsFiles
@@ -111,7 +112,6 @@ class Basis:
 MOST_OTHERS = 8
 
 
-@at_work
 def analyse(
     sources: Sequence[SourceFile],
     options: Options,
@@ -130,7 +130,7 @@ def analyse(
     as many as there are cores; the result does not depend on it. ``known`` is what sorting the files found out.
     """
     begun = entering(sources, options.models, root, store, known, about)
-    return _analysed(begun, options, alone, about, jobs)
+    return analyse_begun(begun, options, alone=alone, about=about, jobs=jobs)
 
 
 @at_work
@@ -143,12 +143,6 @@ def analyse_begun(
     jobs: int | None = 1,
 ) -> Analysis:
     """``analyse`` of files of which it is known already what is entered."""
-    return _analysed(begun, options, alone, about, jobs)
-
-
-def _analysed(
-    begun: Entering, options: Options, alone: bool, about: frozenset[str] | None, jobs: int | None
-) -> Analysis:
     files = begun.files
     kept = _kept(files, options, alone)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)

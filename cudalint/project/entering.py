@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cudalint.models.library import load
+from cudalint.project.at_work import at_work
 from cudalint.project.entries import candidates
 from cudalint.project.file_facts import KnownFacts
 from cudalint.project.near import near
@@ -27,6 +28,7 @@ class Entering:
         return not self.modules and not self.files.files_parsed and not self.files.broken
 
 
+@at_work
 def entering(
     sources: Sequence[SourceFile],
     models: Sequence[str],

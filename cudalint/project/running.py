@@ -6,13 +6,11 @@ import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
-from functools import partial, wraps
+from functools import partial
 from textwrap import shorten
-from typing import ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeAlias
 
-from cudalint.garbage import collected_rarely
 from cudalint.ir import nodes as ir
-from cudalint.ir.depth import MACHINE, in_one_piece, room
 from cudalint.ir.walk import functions, is_of_class
 from cudalint.machine import heap, questions
 from cudalint.machine.effects.gpu.cuda import VISIBLE
@@ -54,7 +52,6 @@ from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, Broken, Fil
 from cudalint.project.pytest_files import is_test_module
 from cudalint.project.pythons import Hosts
 from cudalint.project.switches import left_out, switches
-from cudalint.text.quiet import quietly
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
@@ -66,20 +63,6 @@ MOST_ALONE = 15_000
 _MOST_FORETOLD = 2
 # So many characters of a command line are shown.
 _MOST_SAID = 100
-
-_Given = ParamSpec("_Given")
-_T = TypeVar("_T")
-
-
-def at_work(function: Callable[_Given, _T]) -> Callable[_Given, _T]:
-    """A function that runs entries: with room to recurse, garbage collected rarely, and no warnings about texts."""
-
-    @wraps(function)
-    def ready(*args: _Given.args, **kwargs: _Given.kwargs) -> _T:
-        with collected_rarely(), room(MACHINE), quietly():
-            return in_one_piece(partial(function, *args, **kwargs))
-
-    return ready
 
 
 @dataclass(frozen=True, slots=True)

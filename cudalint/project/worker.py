@@ -20,13 +20,14 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from cudalint.models.library import load
+from cudalint.project.at_work import at_work
 from cudalint.project.callers import Place
 from cudalint.project.command_lines import CommandLine
 from cudalint.project.entry_result import as_row, from_row
 from cudalint.project.layout import Layout
 from cudalint.project.program import Broken, FileProgram, News, Reads
 from cudalint.project.pythons import Hosts
-from cudalint.project.running import Group, GroupResult, Runner, at_work
+from cudalint.project.running import Group, GroupResult, Runner
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
