@@ -8,7 +8,6 @@ of calls that are over, and an address means the same however often the code ran
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.machine.frame import Raised, Results
@@ -179,7 +178,7 @@ class _Mark:
             self._value(value)
         for value in _held(state):
             self._value(value)
-        self.reserved |= _named_by_facts(state)
+        self.reserved.update(*_named_by_facts(state))
         for sym in state.placed:
             self._sym(sym)
         while self.pending:
@@ -297,25 +296,16 @@ class _Mark:
         _note_named(sym, self.reserved, self.walked)
 
 
-def _named_by_facts(state: State) -> frozenset[Hashable]:
-    """The addresses that are named in what a path assumes, most of which was looked through before."""
-    known, named = state.named
-    if known is not state.facts:
-        is_known = list(map(operator.is_, known, state.facts))
-        same = is_known.index(False) if False in is_known else len(is_known)
-        found = [*named[:same]]
-        for sym, _ in state.facts[same:]:
-            found.append(_with_named(sym, found[-1] if found else frozenset()))
-        named = tuple(found)
-        state.named = state.facts, named
-    return named[-1] if named else frozenset()
-
-
-def _with_named(sym: Hashable, before: frozenset[Hashable]) -> frozenset[Hashable]:
-    """Addresses with those that one more identity names."""
-    named: set[Hashable] = set()
-    _note_named(sym, named, set())
-    return before if named <= before else before | named
+def _named_by_facts(state: State) -> Iterator[frozenset[Hashable]]:
+    """The addresses that are named in what a path assumes, each question of which is looked through once."""
+    known = state.named
+    for sym, _ in state.facts:
+        found = known.get(id(sym))
+        if found is None:
+            named: set[Hashable] = set()
+            _note_named(sym, named, set())
+            found = known[id(sym)] = (sym, frozenset(named))
+        yield found[1]
 
 
 def _note_named(sym: Hashable, named: set[Hashable], walked: set[int]) -> None:

@@ -204,6 +204,7 @@ def join(a: State, b: State) -> State:
         a.second_round,
         a.caught and b.caught,
         journal=a.journal,
+        named=a.named,
     )
 
 

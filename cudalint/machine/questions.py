@@ -88,9 +88,16 @@ class Either:
 
 def told_by(choice: Either) -> tuple[Fact, ...]:
     """The facts of which one holds, where one of the two of a choice may be a choice itself."""
-    given = (choice.one, choice.other)
-    each = (told_by(sym) if isinstance(sym, Either) and holds else ((sym, holds),) for sym, holds in given)
-    return tuple(dict.fromkeys(fact for facts in each for fact in facts))
+    return _told_by((choice, True))
+
+
+def _told_by(fact: Fact) -> tuple[Fact, ...]:
+    """The facts of which one holds where this one does."""
+    sym, holds = fact
+    if not isinstance(sym, Either) or not holds:
+        return (fact,)
+    one = _told_by(sym.one)
+    return (*one, *(other for other in _told_by(sym.other) if other not in one))
 
 
 # What does not change while a program runs.
@@ -522,7 +529,10 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...], shared: int) -> list[
     of_several = any(type(sym) is Either for sym, _ in (*left, *right))
     if len(left) * len(right) <= MOST_CHOICES * (MOST_CHOICES if of_several else 1):
         pairs = ((one, other) for one in left for other in right if one[0] != other[0])
-        telling = [pair for pair in pairs if not _tell_which(*pair) and not _is_always_so(*pair)]
+        if of_several:
+            told = {id(fact): _told_by(fact) for fact in (*left, *right)}
+            pairs = ((one, other) for one, other in pairs if not _is_always_so(told[id(one)], told[id(other)]))
+        telling = [pair for pair in pairs if not _tell_which(*pair)]
         made = (Either(one, other) for one, other in (telling if len(telling) <= MOST_CHOICES else ()))
         known += [choice for choice in made if choice not in known]
     return [(choice, True) for choice in known[:MOST_KEPT_CHOICES]]
@@ -551,12 +561,10 @@ def _tell_which(one: Fact, other: Fact) -> bool:
     return mine is not None and theirs is not None and mine[0] == theirs[0]
 
 
-def _is_always_so(one: Fact, other: Fact) -> bool:
+def _is_always_so(one: tuple[Fact, ...], other: tuple[Fact, ...]) -> bool:
     """Whether one says that this is so, or that it is not, or something else: together they say nothing."""
-    if type(one[0]) is not Either and type(other[0]) is not Either:
-        return False
-    told = told_by(Either(one, other))
-    return any((sym, not holds) in told for sym, holds in told)
+    told = (*one, *other)
+    return (len(one) > 1 or len(other) > 1) and any((sym, not holds) in told for sym, holds in told)
 
 
 def _which(fact: Fact) -> tuple[Hashable, frozenset[Hashable]] | None:

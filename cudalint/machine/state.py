@@ -497,8 +497,9 @@ class State:
     owned: set[Hashable] = field(default_factory=set)
     distinguishing_address: Hashable = None
     journal: Journal = field(default_factory=Journal)
-    # The objects that what is assumed names, as it was when that was last looked for: up to each of the facts.
-    named: tuple[tuple[tuple[Hashable, bool], ...], tuple[frozenset[Hashable], ...]] = ((), ())
+    # The addresses that questions of its facts name, by the id of each question, which lies beside them and so keeps
+    # it; all paths of a run share it.
+    named: dict[int, tuple[Hashable, frozenset[Hashable]]] = field(default_factory=dict)
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
