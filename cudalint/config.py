@@ -12,7 +12,16 @@ from typing import Literal, TypeAlias, TypeVar, cast, get_args
 from cudalint import disk, rules, siblings
 from cudalint.discovery import PROJECT_FILE, Exclusion
 from cudalint.finding import Severity
-from cudalint.limits import DEFAULT, MOST_DEPTH, MOST_FILE_SIZE, MOST_SECONDS, MOST_STEPS, Limits
+from cudalint.limits import (
+    DEFAULT,
+    MOST_CONTEXT_FILES,
+    MOST_CONTEXT_SIZE,
+    MOST_DEPTH,
+    MOST_FILE_SIZE,
+    MOST_SECONDS,
+    MOST_STEPS,
+    Limits,
+)
 from cudalint.policy.globs import BadPattern, Globs
 from cudalint.policy.selection import ALL, Layer, Selection, is_selector
 from cudalint.project import deployments
@@ -405,7 +414,14 @@ KEYS = (
     "limits",
 )
 # Keys of the table ``limits``, each with the most that it may be.
-LIMITS = {"file-size": MOST_FILE_SIZE, "depth": MOST_DEPTH, "steps": MOST_STEPS, "seconds": MOST_SECONDS}
+LIMITS = {
+    "file-size": MOST_FILE_SIZE,
+    "depth": MOST_DEPTH,
+    "steps": MOST_STEPS,
+    "seconds": MOST_SECONDS,
+    "context-files": MOST_CONTEXT_FILES,
+    "context-size": MOST_CONTEXT_SIZE,
+}
 
 
 def _strings(table: Mapping[str, object], key: str) -> tuple[str, ...]:

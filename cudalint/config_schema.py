@@ -108,6 +108,10 @@ _PROPERTIES: dict[str, _Part] = {
             "depth": _number("Calls within one another.", "depth", DEFAULT.depth),
             "steps": _number("Statements of an entry; other bounds of steps change with it.", "steps", DEFAULT.steps),
             "seconds": _number("Processor time for what a file starts, and for what has no visible caller.", "seconds"),
+            "context-files": _number(
+                "Files that are read around those that are checked.", "context-files", DEFAULT.context_files
+            ),
+            "context-size": _number("Bytes of these files.", "context-size", DEFAULT.context_size),
         },
     },
     "models": {

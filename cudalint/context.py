@@ -1,14 +1,18 @@
-"""Which other files bear on the selected ones where nothing tells how far the project reaches: what they import.
+"""Which other files are read with those that a run is about: the nearest, as many as it may take on.
 
-Imports are matched by the last part of a module's name, wherever it lies: a superset that is cheap and needs no roots.
+Where nothing tells how far a project reaches, and of folders that hold more than may be read, these are the files that
+are imported. Imports are matched by the last part of a module's name, wherever it lies: a superset that is cheap and
+needs no roots.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 _PACKAGE = "__init__"
 _IMPORT = re.compile(
@@ -17,7 +21,8 @@ _IMPORT = re.compile(
 )
 _WORD = re.compile(rb"\w+")
 _GUARD = b"__main__"
-MOST_BESIDE = 2_000
+# What lies outside of a project may be this part of what its own context may be.
+_OUTSIDE = 10
 
 
 class Bytes(Protocol):
@@ -35,34 +40,143 @@ class Bytes(Protocol):
 _File = TypeVar("_File", bound=Bytes)
 
 
-def beside(selected: Sequence[_File], read: Callable[[str], _File]) -> tuple[_File, ...]:
-    """What ``selected`` files import from their own folders and from the packages that they lie in."""
-    found: list[_File] = []
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much is read: files, and the bytes of all of them. A file of more than ``largest`` bytes takes none of these.
+
+    What is larger is not looked at, whatever is in it.
+    """
+
+    files: int
+    size: int
+    largest: int
+
+    def outside(self) -> Room:
+        """How much is read of what is not the project's own."""
+        return Room(max(1, self.files // _OUTSIDE), max(1, self.size // _OUTSIDE), self.largest)
+
+
+@dataclass(frozen=True, slots=True)
+class Context(Generic[_File]):
+    """What was read around the files that a run is about, and what to say of the rest."""
+
+    files: tuple[_File, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __add__(self, other: Context[_File]) -> Context[_File]:
+        return Context((*self.files, *other.files), (*self.notes, *other.notes))
+
+
+@dataclass(slots=True)
+class Around(Generic[_File]):
+    """The files around those that a run is about, as far as there is room for them.
+
+    A file may hold several programs. ``known`` are the paths that need not be read.
+    """
+
+    read: Callable[[str], tuple[_File, ...]]
+    room: Room
+    known: set[str]
+    _found: dict[str, tuple[_File, ...]] = field(default_factory=dict)
+    _size: int = 0
+    is_full: bool = False
+
+    def add(self, path: str) -> tuple[_File, ...]:
+        """Read a file, unless it is known or there is no room for it."""
+        if path in self.known or self.is_full:
+            return ()
+        if len(self._found) >= self.room.files:
+            self.is_full = True
+            return ()
+        made = self.read(path)
+        size = sum(len(file.data) for file in made if len(file.data) <= self.room.largest)
+        if self._size + size > self.room.size:
+            self.is_full = True
+            return ()
+        self.known.add(path)
+        self._found[path] = made
+        self._size += size
+        return made
+
+    def fill(self, paths: Iterable[str]) -> None:
+        """Read files until there is no room for more."""
+        for path in paths:
+            self.add(path)
+            if self.is_full:
+                return
+
+    def context(self, where: str) -> Context[_File]:
+        """What was read, in the order of paths; and what to say where there was no room for all."""
+        files = tuple(file for path in sorted(self._found) for file in self._found[path])
+        if not self.is_full:
+            return Context(files)
+        some = f"the nearest {len(self._found):,} files of {self._size:,} bytes"
+        return Context(files, (f"{where} lies more than is read as context: {some} were (limits.context-files)",))
+
+
+def fits(paths: Sequence[str], room: Room) -> bool:
+    """Whether there is room for all of these files."""
+    return len(paths) <= room.files and sum(map(_size, paths)) <= room.size
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except (OSError, ValueError):
+        return 0
+
+
+def nearest_first(paths: Iterable[str], selected: Iterable[str]) -> list[str]:
+    """Paths by how many folders lie between them and the nearest of the selected ones."""
+    up: dict[str, int] = {}
+    for folder in {os.path.dirname(path) for path in selected}:
+        for distance, above in enumerate(_upwards(folder)):
+            if above in up and up[above] <= distance:
+                break
+            up[above] = distance
+    distances: dict[str, int] = {}
+
+    def distance_to(path: str) -> int:
+        folder = os.path.dirname(path)
+        if folder not in distances:
+            found = (down + up[above] for down, above in enumerate(_upwards(folder)) if above in up)
+            distances[folder] = min(found, default=len(folder))
+        return distances[folder]
+
+    return sorted(paths, key=lambda path: (distance_to(path), path))
+
+
+def _upwards(folder: str) -> Iterator[str]:
+    while True:
+        yield folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return
+        folder = above
+
+
+def add_imported(around: Around[_File], selected: Sequence[_File], folders: Iterable[str] = ()) -> None:
+    """Read what files import from their own folders, from the packages that they lie in and from ``folders``."""
     names: set[str] = set()
-    folders: dict[str, frozenset[str]] = {}
-    known = {source.path for source in selected}
-    pending = [folder for source in selected for folder in _search(source.path)]
-    sources = list(selected)
-    while (pending or sources) and len(found) < MOST_BESIDE:
+    modules: dict[str, frozenset[str]] = {}
+    pending = deque([*folders, *(folder for source in selected for folder in _search(source.path))])
+    sources = deque(selected)
+    while (pending or sources) and not around.is_full:
         if pending:
-            folder, wanted = pending.pop(), frozenset(names)
-            if folder in folders:
+            folder, wanted = pending.popleft(), frozenset(names)
+            if folder in modules:
                 continue
-            folders[folder] = _modules(folder)
-            places = [(folder, folders[folder] & wanted)]
+            modules[folder] = _modules(folder)
+            places = [(folder, modules[folder] & wanted)]
         else:
-            fresh = {word.decode("utf-8", "replace") for word in _words(sources.pop())} - names
+            fresh = {word.decode("utf-8", "replace") for word in _words(sources.popleft())} - names
             names |= fresh
-            places = [(folder, modules & fresh) for folder, modules in folders.items()]
+            places = [(folder, here & fresh) for folder, here in modules.items()]
         for folder, name in sorted((folder, name) for folder, here in places for name in here):
             pending.append(os.path.join(folder, name))
             for path in (os.path.join(folder, f"{name}.py"), os.path.join(folder, name, f"{_PACKAGE}.py")):
-                if path in known or not os.path.isfile(path):
-                    continue
-                known.add(path)
-                found.append(made := read(path))
-                sources.append(made)
-    return tuple(found)
+                if path not in around.known and os.path.isfile(path):
+                    sources.extend(around.add(path))
 
 
 def leads_to(files: Iterable[Bytes], folders: Iterable[str]) -> bool:

@@ -7,6 +7,7 @@ import os
 import re
 import stat
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -25,6 +26,8 @@ _PACKAGE = "__init__.py"
 PROJECT_FILE = "pyproject.toml"
 # What Emacs leaves beside a file while it is edited: a link to nowhere, by design.
 _LOCK = ".#"
+# Where only some files of a folder are wanted, so many folders are looked into for each of them.
+_FOLDERS_FOR_A_FILE = 4
 
 
 class NotFound(Exception):
@@ -75,10 +78,42 @@ def discover(
         if exclude.is_forced and excluded.covers(absolute):
             continue
         if os.path.isdir(absolute):
-            found.update(_walk(absolute, excluded, _ignore_files_above(absolute, root)))
+            found.update(_walk([(absolute, _ignore_files_above(absolute, root))], excluded))
         else:
             found.add(absolute)
     return tuple(sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The files below some folders, those in few folders first; ``is_all`` unless there are more."""
+
+    paths: tuple[str, ...]
+    is_all: bool
+
+
+def list_some(
+    folders: Iterable[str],
+    most: int,
+    exclude: Exclusion,
+    root: str | None,
+    unsaved: Iterable[str] = (),
+    elsewhere: Elsewhere = lambda _: None,
+) -> Listed:
+    """As many files below some folders as wanted, without looking into many more folders than that."""
+    tops = tuple(folders)
+    excluded = _Exclusions(_Excluded(exclude, root or os.getcwd()), elsewhere)
+    new = [path for path in unsaved if path.endswith(SUFFIXES) and not exists(path)]
+    found = {one: None for one in new if any(_lies_below(one, top) for top in tops) and not excluded.covers(one)}
+    walk = _walk([(top, _ignore_files_above(top, root)) for top in tops], excluded, most * _FOLDERS_FOR_A_FILE)
+    try:
+        for path in walk:
+            found[path] = None
+            if len(found) > most:
+                return Listed(tuple(found)[:most], is_all=False)
+    except _TooManyFolders:
+        return Listed(tuple(found), is_all=False)
+    return Listed(tuple(found), is_all=True)
 
 
 def without_python(
@@ -174,10 +209,21 @@ def _is_inner_package(folder: str) -> bool:
     return all(os.path.isfile(os.path.join(place, _PACKAGE)) for place in (folder, os.path.dirname(folder)))
 
 
-def _walk(top: str, exclusions: _Exclusions, above: tuple[IgnoreFile, ...]) -> Iterator[str]:
-    pending = [(top, above, exclusions.within(top))]
+class _TooManyFolders(Exception):
+    """There is more to walk through than was wanted."""
+
+
+def _walk(
+    tops: Iterable[tuple[str, tuple[IgnoreFile, ...]]], exclusions: _Exclusions, most: int | None = None
+) -> Iterator[str]:
+    """What lies below some folders, each with the .gitignore files above it: the levels near the top first."""
+    pending = deque((top, above, exclusions.within(top)) for top, above in tops)
+    walked = 0
     while pending:
-        directory, inherited, excluded = pending.pop()
+        walked += 1
+        if most is not None and walked > most:
+            raise _TooManyFolders
+        directory, inherited, excluded = pending.popleft()
         try:
             entries = list(os.scandir(directory))
         except OSError:

@@ -26,13 +26,14 @@ class Intake:
 
     ``sources`` may be analysed. ``mattering`` are the paths of those that speak of CUDA or processes; only
     they went through the guard, which costs more than all the rest of reading. ``findings`` are about
-    files that cannot be analysed.
+    files that cannot be analysed; ``notes`` say what was not read.
     """
 
     sources: tuple[SourceFile, ...] = ()
     mattering: frozenset[str] = frozenset()
     findings: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     files: int = 0
     size: int = 0
 
@@ -42,6 +43,7 @@ class Intake:
             self.mattering | other.mattering,
             self.findings + other.findings,
             self.warnings + other.warnings,
+            self.notes + other.notes,
             self.files + other.files,
             self.size + other.size,
         )
@@ -125,8 +127,8 @@ class _Collector:
             frozenset(self.mattering),
             tuple(self.findings),
             tuple(self.warnings),
-            self.files,
-            self.size,
+            files=self.files,
+            size=self.size,
         )
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from cudalint import rules
 from cudalint.config import Config, ConfigError
-from cudalint.context import beside, leads_to, programs_lead_to
-from cudalint.discovery import discover, without_python
+from cudalint.context import Around, Context, Room, add_imported, fits, leads_to, nearest_first, programs_lead_to
+from cudalint.discovery import Listed, discover, list_some, without_python
 from cudalint.finding import Finding, Fix
 from cudalint.found import Effort, Report
 from cudalint.intake import (
@@ -126,7 +126,7 @@ class Session:
         words = (*map(os.path.abspath, paths), *map(_of_files, others), *empty)
         asked = self._question("project", str(repair), str(whole), str(once), *words)
         asked = asked.about(*accepted.states()).about(*self._states_of(files))
-        known = recalled(asked, files, rest, self._states_of)
+        known = recalled(asked, files, lambda: rest().files, self._states_of)
         if known is not None:
             return self._framed(known)
         facts = self._facts()
@@ -144,7 +144,7 @@ class Session:
         if is_partial:
             asked.keep(Result(is_partial=True))
         if not _is_changed(report, admits):
-            keep(asked.about(*self._states_of(rest())) if is_partial else asked, report)
+            keep(asked.about(*self._states_of(rest().files)) if is_partial else asked, report)
         return self._framed(report)
 
     def _framed(self, report: Report) -> Report:
@@ -278,7 +278,8 @@ class Session:
         shown = {finding: self._nearest.rated(finding) for finding in kept if self._nearest.shows(finding)}
         texts = {source.path: source.shown for source in intake.sources}
         known = self._accepted(selected).split(tuple(shown), texts, frozenset(), self._config.selection.shows).known
-        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *cuts(made.analysis.notes, about)))
+        lacks = cuts((*intake.notes, *made.analysis.notes), about)
+        return ProcessMap(made.trees(shown, known), (*warned, *unread(raw), *lacks))
 
     def _with_context(self, paths: tuple[str, ...]) -> Intake:
         """The files under some paths, and what bears on them if they matter."""
@@ -306,19 +307,48 @@ class Session:
         lexicon = Lexicon.of(load(self._config.models).vocabulary)
         return KnownFacts(lexicon, self._store, self._config.root or os.getcwd())
 
-    def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes]) -> tuple[Read, ...]:
+    def _rest(self, files: Sequence[Read], instead: Mapping[str, bytes]) -> Context[Read]:
         """The rest of the project; where nothing marks one, what the files import from beside them."""
-        root = self._config.root
-        if root is None:
-            return beside(files, lambda path: read((path,), instead)[0])
-        known = frozenset(file.path for file in files)
-        others = dict.fromkeys(self.selected((root, *self._config.extra_paths)))
-        return read((path for path in others if path not in known), instead)
+        config = self._config
+        room = Room(config.limits.context_files, config.limits.context_size, config.limits.file_size)
+        known = {file.path for file in files}
+        if config.root is None:
+            beside = Around(lambda path: read((path,), instead), room.outside(), known)
+            add_imported(beside, files)
+            return beside.context("beside what is checked")
+        own = Around(lambda path: read((path,), instead), room, known)
+        own.fill(nearest_first(self.selected((config.root,)), known))
+        project = own.context("in the project")
+        if not config.extra_paths:
+            return project
+        outside = Around(own.read, room.outside(), known)
+        self._add_outside(outside, (*files, *project.files))
+        return project + outside.context("outside of the project")
 
-    def _context(self, rest: Iterable[Read], facts: KnownFacts) -> Intake:
+    def _add_outside(self, around: Around[Read], files: Sequence[Read]) -> None:
+        """The folders beside the project that its settings name; of too many files those first that are imported."""
+        found = self._list_outside(around.room.files + len(around.known))
+        others = [path for path in found.paths if path not in around.known]
+        if not (found.is_all and fits(others, around.room)):
+            add_imported(around, files, self._config.extra_paths)
+        around.fill(others)
+        around.is_full |= not found.is_all
+
+    def _list_outside(self, most: int) -> Listed:
+        config = self._config
+        folders, others = config.extra_paths, self._nearest.exclusion
+        return list_some(folders, most, config.exclusion, config.root, self._unsaved, others)
+
+    def bearing_on(self, paths: Iterable[str]) -> tuple[str, ...]:
+        """The files that may decide what is found under some paths; raises ``NotFound`` as ``check`` does."""
+        root = self._config.root
+        found = self.selected((*paths, *([] if root is None else [root])))
+        return (*found, *self._list_outside(self._config.limits.context_files).paths)
+
+    def _context(self, rest: Context[Read], facts: KnownFacts) -> Intake:
         """The rest of the project, as context. What cannot be read there is not the run's concern."""
-        around = sort(rest, facts.may_matter, is_context=True, most=self._config.limits.file_size)
-        return Intake(around.sources, around.mattering, files=around.files, size=around.size)
+        around = sort(rest.files, facts.may_matter, is_context=True, most=self._config.limits.file_size)
+        return replace(around, findings=(), warnings=(), notes=rest.notes)
 
     def _question(self, *words: str) -> Question:
         """What decides the result of a run besides the files: what is asked, and the configuration."""
@@ -469,7 +499,7 @@ class Session:
             cells={source.path: source.cells for source in sources if source.cells is not None},
             effort=outcome.effort,
             warnings=intake.warnings,
-            notes=(*outcome.notes, *notes),
+            notes=(*intake.notes, *outcome.notes, *notes),
             failures=outcome.failures,
             settings=_settings_of(outcome),
             known=split.known,

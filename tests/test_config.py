@@ -84,7 +84,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         ("target-version = 3.12", "target-version must be a string"),
         ('per-file-ignores = ["x"]', "per-file-ignores must be a table"),
         ('per-file-ignores = {"x" = "CUD1"}', "x must be a list of strings"),
-        ("limits = 3", "limits must be a table of file-size, depth, steps, seconds"),
+        ("limits = 3", "limits must be a table of file-size, depth, steps, seconds, context-files, context-size"),
         ("limits = {step = 3}", "unknown key 'step' in limits (did you mean 'steps'?)"),
         ("limits = {steps = 0}", "limits: steps must be a number from 1 to 1000000"),
         ("limits = {depth = 201}", "limits: depth must be a number from 1 to 200"),

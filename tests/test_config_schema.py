@@ -29,7 +29,7 @@ VALID = (
     *(f'fail-on = "{one}"' for one in ("note", "warning", "error")),
     'severity = {CUD501 = "note", ALL = "error", CUD = "warning"}',
     "limits = {}",
-    "limits = {file-size = 256_000_000, depth = 200, steps = 1_000_000, seconds = 86_400}",
+    "limits = {file-size = 256_000_000, depth = 200, steps = 1_000_000, seconds = 86_400, context-files = 1}",
     "models = []\nextra-paths = []\nextend-safe-fixes = []",
     'extend-unsafe-fixes = ["CUD4"]\ncache-dir = "x"\nbaseline = "known.json"',
 )

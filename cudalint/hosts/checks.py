@@ -70,8 +70,7 @@ def _bearing_on(named: tuple[str, ...], settings: Options) -> set[str]:
     with contextlib.suppress(ConfigError, NotFound):
         ready = opened(named, replace(settings, cache=False, since=None), spelled=inputs.as_option)
         config = ready.config
-        whole = (*named, *(path for path in (config.root, *config.extra_paths) if path is not None))
-        found.update(ready.session.selected(whole), config.models)
+        found.update(ready.session.bearing_on(named), config.models)
         found.update(os.fspath(path) for path in (config.baseline, settings.config) if path is not None)
     folders = {folder for path in found for folder in _above(os.path.dirname(path))}
     return found | {os.path.join(folder, name) for folder in (*folders, *named) for name in _SETTINGS}

@@ -7,6 +7,7 @@ calls, ``elif``) are walked in loops, because generated files hold runs that rec
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ import libcst as cst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir import patterns
+from cudalint.ir.abridged import LEFT_OUT, abridged
 from cudalint.limits import MOST_BITS
 from cudalint.text.indents import evened
 from cudalint.text.quiet import quietly
@@ -548,6 +550,8 @@ class Lowering:
 
     def _string(self, node: cst.SimpleString) -> ir.Expr:
         ordinal = self._mark(node)
+        if node.value.startswith(LEFT_OUT):
+            return ir.Opaque(ordinal, ())
         try:
             value = _plain_string(node.value) or node.evaluated_value
         except (ValueError, SyntaxError):
@@ -930,6 +934,10 @@ def parse(text: str) -> cst.Module:
 
 
 def _parsed(text: str) -> cst.Module:
+    shorter = abridged(text)
+    if shorter != text:
+        with contextlib.suppress(cst.ParserSyntaxError):
+            return cst.parse_module(shorter)
     try:
         return cst.parse_module(text)
     except cst.ParserSyntaxError:
