@@ -70,13 +70,15 @@ class Run:
     """What the searches of one run share: what is known of texts, how many repairs were tried out, and what that cost.
 
     ``work`` is in steps; what is known from runs before counts as it did there. ``notes`` say for which findings none
-    was looked for. ``analyses`` are those that have the findings.
+    was looked for; ``broken`` are those whose search failed, each with its error. ``analyses`` are those that have the
+    findings.
     """
 
     def __init__(self, analyses: Iterable[Analysis] = ()) -> None:
         self.views = Views()
         self.trials = 0
         self.work = 0
+        self.broken: list[tuple[Finding, Exception]] = []
         self._most_work = MOST_WORK + MOST_TIMES * sum(analysis.work.steps for analysis in analyses)
         self._rows: dict[str, Rows] = {}
         self._comments: dict[str, Counter[str]] = {}
@@ -398,7 +400,12 @@ def repaired(
         if run.is_over:
             run.leave_out(finding)
             continue
-        fix = _Search(basis, finding, run).fix()
+        try:
+            fix = _Search(basis, finding, run).fix()
+        except Exception as error:
+            # A mistake of ours costs this repair, and neither the findings nor the other repairs.
+            run.broken.append((finding, error))
+            continue
         if fix is None:
             continue
         result[finding] = fix
