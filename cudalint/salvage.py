@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,18 @@ def salvage(intake: Intake, analyse: Callable[[SourceFile], Analysis], failure: 
         broken = [about_file(INTERNAL_ERROR, min(intake.mattering), message)]
     made = of_analyses(intake, analyses)
     return replace(made, findings=(*made.findings, *broken), failures=tuple(failures))
+
+
+def without_repairs(broken: Iterable[tuple[Finding, Exception]]) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
+    """What is said of the files in which looking for a repair failed, and the tracebacks."""
+    known: dict[str, Exception] = {}
+    for finding, error in broken:
+        known.setdefault(finding.span.filename, error)
+    said = (
+        about_file(INTERNAL_ERROR, path, f"cudalint failed to look for repairs in this file: {_words(error)}")
+        for path, error in sorted(known.items(), key=lambda pair: pair[0])
+    )
+    return tuple(said), tuple("".join(traceback.format_exception(error)) for error in known.values())
 
 
 def _words(error: Exception) -> str:

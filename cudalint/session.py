@@ -37,7 +37,7 @@ from cudalint.project.requirements import FILES
 from cudalint.project.seen import Seen
 from cudalint.recalled import alone, keep, recalled, replayed
 from cudalint.results import Question, Result
-from cudalint.salvage import Outcome, of_analyses, salvage
+from cudalint.salvage import Outcome, of_analyses, salvage, without_repairs
 from cudalint.settings_files import NONE_READ, SettingsRead
 from cudalint.store import Store
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
@@ -45,6 +45,7 @@ from cudalint.text.source import Cells, SourceFile
 from cudalint.unparsed import syntax_errors, worth_reading
 
 if TYPE_CHECKING:
+    from cudalint.fixes.engine import Run
     from cudalint.project.analysis import Analysis, Options
     from cudalint.project.entering import Entering
     from cudalint.project.process_map import ProcessMap
@@ -484,10 +485,13 @@ class Session:
         split = accepted.split(found, texts, unread, self._config.selection.shows)
         shown = split.new
         notes: tuple[str, ...] = ()
+        failures = outcome.failures
         if repairs is not None and shown:
             cells = {source.path: source.cells for source in intake.sources if source.cells is not None}
-            repaired, notes = _repaired(outcome.analyses, shown, lambda finding: repairs(finding, cells))
-            shown = tuple(self._nearest.graded(finding) for finding in repaired)
+            repaired, run = _repaired(outcome.analyses, shown, lambda finding: repairs(finding, cells))
+            broken, tracebacks = without_repairs(run.broken)
+            shown = _sorted((*map(self._nearest.graded, repaired), *broken))
+            notes, failures = run.notes, (*failures, *tracebacks)
         # Only now: repairs are looked for by the findings as they were made.
         shown = tuple(self._nearest.rated(finding) for finding in shown)
         named = {finding.span.filename for finding in shown}
@@ -500,10 +504,10 @@ class Session:
             effort=outcome.effort,
             warnings=intake.warnings,
             notes=(*intake.notes, *outcome.notes, *notes),
-            failures=outcome.failures,
+            failures=failures,
             settings=_settings_of(outcome),
             known=split.known,
-            vanished=() if outcome.failures else split.vanished,
+            vanished=() if failures else split.vanished,
         )
 
 
@@ -585,10 +589,10 @@ def _is_changed(report: Report, admits: Admits | None) -> bool:
 
 def _repaired(
     analyses: Sequence[Analysis], findings: Sequence[Finding], makes: Callable[[Finding], bool]
-) -> tuple[tuple[Finding, ...], tuple[str, ...]]:
-    """The findings with the repairs that there are for them, and for which of them none was looked for."""
+) -> tuple[tuple[Finding, ...], Run]:
+    """The findings with the repairs that there are for them, and what looking for these came to."""
     from cudalint.fixes.engine import Run, repaired
 
     run = Run(analyses)
     fixes = {finding: fix for analysis in analyses for finding, fix in repaired(analysis, findings, run, makes).items()}
-    return tuple(replace(f, fix=fixes[f]) if f in fixes else f for f in findings), run.notes
+    return tuple(replace(f, fix=fixes[f]) if f in fixes else f for f in findings), run

@@ -91,7 +91,7 @@ def work(task):
 
 if __name__ == "__main__":
     with get_context("spawn").Pool(2) as pool:
-        print(pool.map(work, {tasks}))
+        print(os.getpid(), pool.map(work, {tasks}))
 """
 
 
@@ -182,7 +182,7 @@ def test_an_assignment_takes_the_import_that_it_needs_along() -> None:
 
 def test_what_depends_on_the_question_selects_by_index() -> None:
     before = "import os, torch\n\nif torch.cuda.is_available():\n\tos.environ['CUDA_VISIBLE_DEVICES'] = '1'  # mine\n"
-    before += "x = torch.ones(3, device='cuda')\n"
+    before += "x = torch.ones(os.cpu_count(), device='cuda')\n"
     after, *_ = repair(before, "CUD202")
     assert changed(before, after) == (
         ["\tos.environ['CUDA_VISIBLE_DEVICES'] = '1'  # mine"],

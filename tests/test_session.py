@@ -11,6 +11,8 @@ import pytest
 from cudalint import config
 from cudalint.config import Config
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
+from cudalint.fixes import catalogue, engine
+from cudalint.fixes.proposal import Repair
 from cudalint.fixing.rounds import fix
 from cudalint.found import Report
 from cudalint.policy.selection import Layer, Selection
@@ -247,6 +249,27 @@ def test_an_internal_error_between_files_is_not_lost(tmp_path: Path, answer: Cal
 
     answer(fail)
     assert codes(check(named)) == ["CUD900"]
+
+
+def test_an_error_in_a_repair_costs_the_repairs_of_one_finding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forks = "import multiprocessing, torch\nif __name__ == '__main__':\n    torch.ones(1).cuda()\n"
+    good = write(tmp_path / "good.py", f"{forks}    multiprocessing.Pool(2).map(torch.cuda.synchronize, [0])\n")
+    bad = write(tmp_path / "bad.py", "import torch\ntorch.cuda.device(1)\n")
+
+    def repairs(code: str) -> tuple[Repair, ...]:
+        if code == "CUD204":
+            raise RecursionError("too\ndeep")
+        return catalogue.repairs(code)
+
+    monkeypatch.setattr(engine, "repairs", repairs)
+    report = check(tmp_path)
+    assert [(f.span.filename, f.code, f.fix is not None) for f in report.findings] == [
+        (str(bad), "CUD900", False),
+        (str(bad), "CUD204", False),
+        (str(good), "CUD101", True),
+    ]
+    assert report.findings[0].message == "cudalint failed to look for repairs in this file: RecursionError: too deep"
+    assert "Traceback" in report.failures[0]
 
 
 def test_internal_errors_are_shown_whatever_is_selected(tmp_path: Path, answer: Callable[[Answer], Calls]) -> None:

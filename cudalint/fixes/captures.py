@@ -60,8 +60,8 @@ def _is_itself(view: View, function: Function, name: str, scope: cst.CSTNode | N
     """Whether a function calls itself by a name that nothing else has where it is defined."""
     if not isinstance(function, cst.FunctionDef) or not isinstance(scope, cst.FunctionDef):
         return False
-    bound = [node for n, node in names.bindings(view, scope) if n == name]
-    return bound == [function] and not any(name in _declared(node) for node in view.inside(scope))
+    bound = names.only_binding(view, scope, name)
+    return bound is function and not any(name in _declared(node) for node in view.inside(scope))
 
 
 def own_uses(view: View, function: cst.FunctionDef) -> list[cst.Name]:
@@ -87,8 +87,7 @@ def is_constant(view: View, value: cst.BaseExpression, function: Function) -> bo
     scope = binding_scope(view, function, value.value)
     if scope is not None:
         return _is_settled(view, scope, value.value, function) and not _varies(view, scope, value.value)
-    bound = [node for n, node in names.bindings(view, view.tree) if n == value.value]
-    return len(bound) == 1 and not is_declared(view, value.value)
+    return names.only_binding(view, view.tree, value.value) is not None and not is_declared(view, value.value)
 
 
 def _is_mangled(name: str) -> bool:
@@ -158,15 +157,15 @@ def _is_settled(view: View, scope: cst.CSTNode, name: str, function: Function) -
         return True  # A parameter of a lambda, or the variable of a comprehension: the function stands inside it.
     if any(name in _declared(n) for n in view.inside(scope)):
         return False
-    bound = [node for n, node in names.bindings(view, scope) if n == name]
     if name in _parameters(view, scope.params):
-        return not bound
-    if len(bound) != 1 or isinstance(bound[0], cst.ImportAlias | cst.FunctionDef | cst.ClassDef | cst.AugAssign):
+        return all(n != name for n, _ in names.bindings(view, scope))
+    bound = names.only_binding(view, scope, name)
+    if bound is None or isinstance(bound, cst.ImportAlias | cst.FunctionDef | cst.ClassDef | cst.AugAssign):
         return False
     outside = {id(n) for n in view.around(function)}
-    perhaps = [n for n in (bound[0], *view.around(bound[0])) if isinstance(n, _PERHAPS)]
+    perhaps = [n for n in (bound, *view.around(bound)) if isinstance(n, _PERHAPS)]
     within = [n for n in perhaps if scope in view.around(n)]
-    return view.start(bound[0]) < view.start(function) and all(id(n) in outside for n in within)
+    return view.start(bound) < view.start(function) and all(id(n) in outside for n in within)
 
 
 def _declared(node: cst.CSTNode) -> set[str]:

@@ -13,18 +13,22 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
+import libcst as cst
+
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span, StepKind
 from cudalint.fixes.catalogue import may_be_safe, repairs
 from cudalint.fixes.edits import Change, apply, as_edits, between, ended_as, images
 from cudalint.fixes.formatted import fitted, has_formatted
 from cudalint.fixes.proposal import Case, Proof, Proposal
 from cudalint.fixes.spawn_safety import joined, spawn_doubts, thread_doubts
+from cudalint.fixes.unneeded import may_be_unneeded, without_unneeded
 from cudalint.fixes.view import Views
 from cudalint.fixes.waiting import may_be_lost
 from cudalint.project.analysis import Analysis, Basis, analyse_again
 from cudalint.text.lines import Rows
 from cudalint.text.quiet import quietly
 from cudalint.text.scan import Kind, lexemes
+from cudalint.text.source import SourceFile
 
 MOST_TRIALS = 24
 # Of all findings of a run together: a trial runs the entries that show a finding once more.
@@ -38,6 +42,8 @@ TRIAL = 60
 CHARACTERS = 60
 MOST_TEXTS = 16
 MOST_STEPS = 8
+# Imports and variables that a repair leaves without a use.
+MOST_UNNEEDED = 6
 # What a warning that a repair brings is about, in words that follow its code.
 _REMAINS = {
     "CUD201": "a GPU context per worker",
@@ -70,13 +76,15 @@ class Run:
     """What the searches of one run share: what is known of texts, how many repairs were tried out, and what that cost.
 
     ``work`` is in steps; what is known from runs before counts as it did there. ``notes`` say for which findings none
-    was looked for. ``analyses`` are those that have the findings.
+    was looked for; ``broken`` are those whose search failed, each with its error. ``analyses`` are those that have the
+    findings.
     """
 
     def __init__(self, analyses: Iterable[Analysis] = ()) -> None:
         self.views = Views()
         self.trials = 0
         self.work = 0
+        self.broken: list[tuple[Finding, Exception]] = []
         self._most_work = MOST_WORK + MOST_TIMES * sum(analysis.work.steps for analysis in analyses)
         self._rows: dict[str, Rows] = {}
         self._comments: dict[str, Counter[str]] = {}
@@ -218,6 +226,7 @@ class _Search:
                 texts[path] = ended_as(before, apply(before, self._fitted(attempt.basis, path, changes)))
             except ValueError:
                 return None
+        texts.update((path, self._tidied(texts, path, proposal)) for path in proposal.changes)
         if texts == attempt.texts or any(
             self._run.comments(self._old[p]) - self._run.comments(t) for p, t in texts.items()
         ):
@@ -232,6 +241,26 @@ class _Search:
             return None
         moved = {path: between(self._old[path], text) for path, text in texts.items()}
         return _Attempt(texts, moved, (*attempt.proposals, proposal), analysis.findings, analysis.basis)
+
+    def _tidied(self, texts: Mapping[str, str], path: str, proposal: Proposal) -> str:
+        """The new text of a file without what nothing uses any more since the repair took its last use away."""
+        module = self._basis.files.names[path]
+        source, text = self._basis.files.sources[module], texts[path]
+        before = self._run.views.of(source, module)
+        if source.cells is not None or not may_be_unneeded(before, text):
+            # The cells of a notebook are for people, who may use what they import in those that they write next.
+            return text
+        others = [texts.get(p, old) for p, old in self._old.items() if p != path]
+        for _ in range(MOST_UNNEEDED):
+            try:
+                after = self._run.views.of(SourceFile(path, text, text.encode()), module)
+            except cst.ParserSyntaxError:
+                return text
+            changes = without_unneeded(before, after, others, variables=proposal.proof is Proof.NEVER)
+            if not changes:
+                return text
+            text = apply(text, changes)
+        return text
 
     def _fitted(self, basis: Basis, path: str, changes: Iterable[Change]) -> Iterable[Change]:
         """Changes of a file as they can be written where they stand."""
@@ -398,7 +427,12 @@ def repaired(
         if run.is_over:
             run.leave_out(finding)
             continue
-        fix = _Search(basis, finding, run).fix()
+        try:
+            fix = _Search(basis, finding, run).fix()
+        except Exception as error:
+            # A mistake of ours costs this repair, and neither the findings nor the other repairs.
+            run.broken.append((finding, error))
+            continue
         if fix is None:
             continue
         result[finding] = fix

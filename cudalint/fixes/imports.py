@@ -110,6 +110,11 @@ def _joined(view: View, statement: cst.ImportFrom, name: str) -> Change:
         end = view.end(last.asname.name)
     if isinstance(last.comma, cst.Comma):
         comma = view.text.index(",", view.end(last.name)) + 1
+        indent = view.text[view.row_start(view.row(last)) : view.start(last)]
+        if not indent.strip():
+            # Each name has a row of its own, perhaps with a comment behind it.
+            at = view.row_start(view.last_row(last) + 1)
+            return Change(at, at, f"{indent}{name},{view.newline}")
         return Change(comma, comma, f" {name},")
     return Change(end, end, f", {name}")
 

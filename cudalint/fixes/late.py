@@ -127,6 +127,10 @@ def _movable(view: View, call: cst.Call) -> cst.BaseStatement | None:
             return None
         block, statement = view.parent(around), around
         around = None if block is None else view.parent(block)
+    while isinstance(around, cst.With):
+        # Whatever is entered there may be what settles the start method, as a manager does.
+        block = view.parent(around)
+        around = None if block is None else view.parent(block)
     plain = isinstance(block, cst.Module) or isinstance(around, cst.FunctionDef) or layout.is_guard(view, around)
     return statement if plain else None
 

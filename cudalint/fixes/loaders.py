@@ -119,6 +119,9 @@ def _pins_elsewhere(view: View) -> Iterator[Change]:
             case cst.Assign(targets=[cst.AssignTarget(target=cst.Subscript(slice=[element]))], value=value):
                 if isinstance(element.slice, cst.Index) and _is_pin(element.slice.value):
                     yield view.replace(value, "False")
+            case cst.Call(func=cst.Attribute(attr=cst.Name(value="setdefault")), args=[key, value]):
+                if _is_pin(key.value):
+                    yield view.replace(value.value, "False")
 
 
 def _is_pin(key: cst.BaseExpression) -> bool:
@@ -168,7 +171,9 @@ def generator_on_device(case: Case) -> Iterator[Proposal]:
 def _default_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:
     """The default device as the program writes it, where that means the same at the loader, and what is uncertain."""
     written = _written_device(case, view, place)
-    asked = _asked_device(case, view, place) if written is None else None
+    # On other paths it is another one, where a generator on the GPU would fail.
+    is_always = case.finding.condition is None and not case.outcome.on_some_paths
+    asked = None if written is not None and is_always else _asked_device(case, view, place)
     if asked is not None:
         return asked, "torch says what that is from version 2.3 on"
     text, doubt = written or ('"cuda"', _OTHER_PATHS)

@@ -241,12 +241,18 @@ def is_plain(view: View, node: cst.CSTNode) -> bool:
     return isinstance(node, _COMPOSED)
 
 
+def only_binding(view: View, scope: _Scope, name: str) -> cst.CSTNode | None:
+    """What alone binds a name of a function or the module, beside its parameters; None where nothing or more does."""
+    found = [node for bound, node in bindings(view, scope) if bound == name]
+    return found[0] if len(found) == 1 else None
+
+
 def definition(view: View, name: str, place: cst.CSTNode) -> cst.Assign | None:
     """The only assignment of a name in the scope of a node, where it is a simple one above it."""
-    found = [b for n, b in bindings(view, scope_of(view, place)) if n == name]
-    if len(found) != 1 or view.start(found[0]) >= view.start(place):
+    found = only_binding(view, scope_of(view, place), name)
+    if found is None or view.start(found) >= view.start(place):
         return None
-    parent = view.parent(found[0])
+    parent = view.parent(found)
     if not isinstance(parent, cst.Assign) or parent in view.around(place):
         return None
     return parent if len(parent.targets) == 1 and isinstance(parent.targets[0].target, cst.Name) else None

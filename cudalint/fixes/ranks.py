@@ -318,8 +318,13 @@ def local_instead(case: Case) -> Iterator[Proposal]:
             yield Proposal("use the local rank as the device", changes, doubt=doubt)
 
 
-def _numbers(view: View, value: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    """What says the number of a device: the expression itself, or what ``torch.device`` and f-strings are given."""
+def _numbers(
+    view: View, value: cst.BaseExpression, followed: frozenset[str] = frozenset()
+) -> Iterator[cst.BaseExpression]:
+    """What says the number of a device: the expression itself, or what ``torch.device`` and f-strings are given.
+
+    ``followed``: the attributes that were looked up for it; ``self.device = torch.device(config.device)`` has its own.
+    """
     match value:
         case cst.FormattedString(parts=parts):
             for part in parts:
@@ -328,16 +333,18 @@ def _numbers(view: View, value: cst.BaseExpression) -> Iterator[cst.BaseExpressi
         case cst.Call(func=func, args=args) if dotted(func).rpartition(".")[2] == "device":
             for argument in args:
                 if not isinstance(argument.value, cst.SimpleString):
-                    yield from _numbers(view, argument.value)
+                    yield from _numbers(view, argument.value, followed)
         case cst.Name(value=name):
             made = names.definition(view, name, value)
             if made is not None and _makes_device(made.value):
-                yield from _numbers(view, made.value)
+                yield from _numbers(view, made.value, followed)
             else:
                 yield value
-        case cst.Attribute() if devices := [made for made in _assigned(view, value) if _makes_device(made)]:
+        case cst.Attribute(attr=cst.Name(value=attribute)) if attribute not in followed and (
+            devices := [made for made in _assigned(view, value) if _makes_device(made)]
+        ):
             for made_device in devices:
-                yield from _numbers(view, made_device)
+                yield from _numbers(view, made_device, followed | {attribute})
         case _:
             yield value
 

@@ -169,6 +169,8 @@ def _in_words(doubt: Doubt, case: Case) -> str:
             return f"a fresh process does not go on with the random numbers that `{name}()` starts"
         case Why.CALLS:
             return f"what `{name}()` changes in the process is not known, and a fresh one would lack it"
+        case Why.STORES if name.startswith("os.environ"):
+            return f"the program sets `{name}`, at which what a fresh process imports may look"
         case Why.STORES:
             return f"the program changes `{name}`, which a fresh process would not see"
         case Why.IMPORTS:

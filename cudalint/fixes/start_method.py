@@ -54,7 +54,9 @@ def _open_to(case: Case, view: View, call: cst.Call, launch: Launched) -> str | 
     chosen = None if launch.settled is None else case.call_at(launch.settled)
     if chosen is None or not chosen[1].args or any(_words(chosen[1])):
         return None
-    return None if all(_is_fixed(chosen[0], argument.value, cst.SimpleString) for argument in chosen[1].args) else _TOLD
+    return (
+        None if all(_is_literal(chosen[0], argument.value, cst.SimpleString) for argument in chosen[1].args) else _TOLD
+    )
 
 
 def _other_class(case: Case, launch: Launched) -> Iterator[Proposal]:
@@ -196,7 +198,7 @@ def _home(view: View, call: cst.Call, launch: Launched) -> str:
 
 def _loader(view: View, call: cst.Call) -> list[Change]:
     number = _workers(view, call)
-    if number is None or _is_fixed(view, number, cst.Integer):
+    if number is None or _is_literal(view, number, cst.Integer):
         return view.with_keyword(call, "multiprocessing_context", '"spawn"')
     return view.with_keyword(call, "multiprocessing_context", f'"spawn" if {view.source(number)} else None')
 
@@ -207,19 +209,17 @@ def _workers(view: View, call: cst.Call) -> cst.BaseExpression | None:
     return given.value if given is not None and (isinstance(given.value, cst.Integer) or dotted(given.value)) else None
 
 
-def _is_fixed(view: View, value: cst.BaseExpression, literal: type[cst.BaseExpression]) -> bool:
+def _is_literal(view: View, value: cst.BaseExpression, literal: type[cst.BaseExpression]) -> bool:
     """Whether an expression is a literal, or the name of one that is bound once."""
     if isinstance(value, literal) or not isinstance(value, cst.Name):
         return isinstance(value, literal)
     own = names.scope_of(view, value)
     if isinstance(own, cst.FunctionDef) and value.value in names.parameters(own):
         return False
-    for scope in (own, view.tree):
-        found = [bound for name, bound in names.bindings(view, scope) if name == value.value]
-        if found:
-            made = view.parent(found[0])
-            return len(found) == 1 and isinstance(made, cst.Assign) and isinstance(made.value, literal)
-    return False
+    is_local = any(name == value.value for name, _ in names.bindings(view, own))
+    bound = names.only_binding(view, own if is_local else view.tree, value.value)
+    made = None if bound is None else view.parent(bound)
+    return isinstance(made, cst.Assign) and isinstance(made.value, literal)
 
 
 def _joblib(view: View, call: cst.Call, backend: str = "loky") -> Iterator[tuple[list[Change], str]]:

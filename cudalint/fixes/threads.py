@@ -105,7 +105,7 @@ def _selecting(view: View, changes: list[Change], doubt: str) -> Proposal:
 def _selections_there(home: View, selection: cst.Call, view: View, target: cst.FunctionDef) -> Iterator[str]:
     used = names.read(home, selection)
     own = names.scope_of(home, selection)
-    is_kept = isinstance(own, cst.FunctionDef) and own in list(view.around(target)) and _is_fixed(home, own, used)
+    is_kept = isinstance(own, cst.FunctionDef) and own in list(view.around(target)) and _is_bound_once(home, own, used)
     if is_kept or names.global_names(home, used, own):
         yield home.source(selection)
         return
@@ -123,7 +123,7 @@ def _selections_there(home: View, selection: cst.Call, view: View, target: cst.F
         yield home.source(selection)
 
 
-def _is_fixed(view: View, scope: cst.FunctionDef, read: Iterable[str]) -> bool:
+def _is_bound_once(view: View, scope: cst.FunctionDef, read: Iterable[str]) -> bool:
     """Whether names have one value in a function: they are bound once."""
     bound = [n for n, _ in names.bindings(view, scope)] + names.parameters(scope)
     return all(bound.count(name) <= 1 for name in read)

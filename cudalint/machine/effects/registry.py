@@ -593,6 +593,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "keras.dataset": keras.dataset,
     "keras.fit": keras.fit,
     "keras.model": keras.model,
+    "keras.generated": keras.generated_rows,
+    "keras.rows": keras.rows,
     "session": sessions.session,
     "session.configuration": sessions.configuration,
     "text-pipe": spacy.text_pipe,

@@ -208,6 +208,8 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             return _inside_namespace(fields)
         case LibraryObject(fields=fields) if PICKLED in fields:
             return []
+        case LibraryObject(type="cudalint.compose", fields=fields):
+            return [fields["<steps>"]]
         case LibraryObject(type=kind, fields=fields):
             never = kind in _LET_GO or fields.get("<pickle>") == (Const("never"),)
             if never or _is_tied(found) or not kind.startswith(_PICKLING):
@@ -260,7 +262,10 @@ def _is_tied(found: LibraryObject) -> bool:
 
 
 def _tied(found: LibraryObject) -> str:
-    return "a process that was started" if STARTED in found.fields else f"an object of type {found.type}"
+    if STARTED in found.fields:
+        return "a process that was started"
+    # The machine's own name for a thing is nobody else's.
+    return "an object of a library" if found.type.startswith("cudalint.") else f"an object of type {found.type}"
 
 
 def _hook(cls: Ref, state: State) -> str | None:

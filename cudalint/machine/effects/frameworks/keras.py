@@ -15,6 +15,7 @@ from cudalint.machine.state import State
 from cudalint.machine.values import EACH, NONE, Atom, Bound, Lib, Ref, Task, Value, const, integer, unknown
 
 _DATASET = "tensorflow.keras.utils.PyDataset"
+_ROWS = "tensorflow.data.Dataset"
 _IMAGES = "tensorflow.keras.preprocessing.image.ImageDataGenerator"
 
 
@@ -27,6 +28,28 @@ def dataset(machine: Machine, call: Call) -> Results:
     return [(call.state, NONE)]
 
 
+def generated_rows(machine: Machine, call: Call) -> Results:
+    """``tf.data.Dataset.from_generator(make)``: a dataset that calls what it is given when it is gone through."""
+    after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
+    if after is None:
+        return []
+    made = LibraryObject(_ROWS, {"<generator>": call.get("generator") or NONE}, call.site)
+    return [(after, (after.new(("rows", call.site), made),))]
+
+
+def rows(machine: Machine, call: Call) -> Results:
+    """``for row in dataset``: TensorFlow has a thread of this process go through what the generator gives."""
+    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    generator = found.fields.get("<generator>", NONE) if isinstance(found, LibraryObject) else NONE
+    if generator == NONE:
+        return [(call.state, unknown("rows", call.site))]
+    return [
+        (after, unknown("rows", call.site))
+        for made, value in machine.call_value(generator, [], {}, call.state, call.frame, call.site)
+        for after, _ in machine.iterate(value, made, call.frame, call.site)
+    ]
+
+
 def fit(machine: Machine, call: Call) -> Results:
     """``model.fit(data)``: uses the GPU here, and reads the data in forked workers if it is asked to."""
     after = cuda.touch(machine, call.state, call.frame, call.site, "tensorflow", "use", call.label, context=True)
@@ -36,6 +59,9 @@ def fit(machine: Machine, call: Call) -> Results:
     data = call.get("x") or ()
     for atom in data:
         found = after.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(found, LibraryObject) and found.type == _ROWS:
+            gone_through = machine.iterate((atom,), after, call.frame, call.site)
+            return [(state, unknown("history", call.site)) for state, _ in gone_through]
         item = None if found is None else _batch(machine, after, atom, found)
         if item is not None and found is not None:
             return _read(machine, call, after, atom, found, item)

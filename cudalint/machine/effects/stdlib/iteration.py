@@ -101,12 +101,25 @@ def _gone_through(
         if not found:
             return None
         state, rounds = found[0]
-        columns.append(_Column(rounds, machine.exact_items(value, state)))
+        alike = _alike(machine, value, state)
+        columns.append(_Column(rounds, machine.exact_items(value, state)) if alike is None else _Column(alike, alike))
     return state, columns
 
 
+def _alike(machine: Machine, value: Value, state: State) -> list[Value] | None:
+    """The items of one of several sequences that are known exactly and equally long, as pairs are; else None."""
+    rows = [machine.exact_items((atom,), state) for atom in value]
+    known = [row for row in rows if row is not None]
+    if len(value) < 2 or len(known) < len(rows) or len({len(row) for row in known}) != 1:
+        return None
+    return [union(column) for column in zip(*known, strict=True)]
+
+
 def zip_(machine: Machine, call: Call) -> Results:
-    """``zip``: tuples of elements, as many rounds as the shortest."""
+    """``zip``: tuples of elements, as many rounds as the shortest.
+
+    Of ``zip(*pairs)``, however many there are, the rows are as many as a pair has, each with one of them or more.
+    """
     gone = _gone_through(machine, call, call.args, call.state)
     if gone is None:
         return []
@@ -114,7 +127,9 @@ def zip_(machine: Machine, call: Call) -> Results:
     is_open = any(column.exact is None for column in columns)
     rows: list[Value] = []
     for i, row in enumerate(zip(*(column.rounds for column in columns), strict=False)):
-        rows.append((state.new(("row", call.site, i), Sequence("tuple", tuple(row))),))
+        # One that stands for several is followed by another of its kind.
+        items = (*row, *row) if call.open and len(row) == 1 else tuple(row)
+        rows.append((state.new(("row", call.site, i), Sequence("tuple", items, (), call.open)),))
     return [(state, (state.new(("zip", call.site), Sequence("list", tuple(rows), (), is_open)),))]
 
 
