@@ -88,6 +88,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "method-env": str,
     "methods": list,
     "hands": str,
+    "hooks": str,
     "resets": str,
     "refuses": str,
     "requires": str,

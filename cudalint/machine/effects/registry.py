@@ -671,6 +671,8 @@ class LibraryEffects:
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
         results = [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        if "hooks" in call.spec:
+            results = hooks.around(machine, call, results)
         return own_children.started(machine, call, results) if "children" in call.spec else results
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:
