@@ -162,6 +162,8 @@ NAMESPACE = "argparse.Namespace"
 ANY_NAME = "<any name>"
 # The field of a namespace that names an option of which a function of the program, or a file type, makes the value.
 MADE_OPTION = "<made>"
+# The field of what a scheduler runs elsewhere that holds the function or class itself.
+WORK = "<work>"
 # The field of a namespace whose options are all known.
 WHOLE = "<whole>"
 # Where a process keeps which classes it registered to which others, to count as below these: a dict of such pairs.

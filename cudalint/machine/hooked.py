@@ -12,6 +12,8 @@ from cudalint.machine.values import Atom, Bound, Partial, Ref, Unknown, Value, c
 
 HANDLE = "torch.utils.hooks.RemovableHandle"
 FORWARD, BEFORE, BACKWARD = "forward", "before", "backward"
+# Those that one method alone runs, by their kind.
+_METHODS = {"stepped": "step", "saved": "state_dict", "loaded": "load_state_dict"}
 _OF, _RUNS, _KIND, _NAMED = "<of>", "<runs>", "<kind>", "<named>"
 # How many objects within one another are looked through for one that has a hook.
 _DEEPEST = 4
@@ -68,6 +70,16 @@ def _kept(state: State) -> Iterator[tuple[Ref, Hook]]:
                 ref,
                 Hook(fields[_OF], fields[_RUNS], strings(fields[_KIND])[0], fields[_NAMED] == const(True), handle.site),
             )
+
+
+def is_run_by(hook: Hook, method: str) -> bool:
+    """Whether a method of what has the hook may run it."""
+    return _METHODS.get(hook.kind, method) == method
+
+
+def has_method(hook: Hook) -> bool:
+    """Whether one method alone runs it."""
+    return hook.kind in _METHODS
 
 
 def runs_in(hook: Hook, atom: Atom, state: State) -> bool:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
+from cudalint.machine.effects.frameworks.remote_tasks import itself
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class
 from cudalint.machine.interpreter import Machine
@@ -117,9 +118,9 @@ class Instances:
         at = Site(module.name, init.ordinal)
         with self.files.aside() as read:
             state = self.imported(machine, module)
-            cls = machine.lookup(name, state, frame.scope)
-            is_ours = cls is not None and _is_ours(machine, cls, state)
-            found = machine.call_value(cls, [], dict(options), state, frame, at) if cls is not None and is_ours else []
+            cls = itself(machine.lookup(name, state, frame.scope) or (), state)
+            is_ours = _is_ours(machine, cls, state)
+            found = machine.call_value(cls, [], dict(options), state, frame, at) if is_ours else []
         self.files.rest_on(read)
         if not is_ours:
             return None

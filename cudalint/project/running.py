@@ -13,6 +13,7 @@ from typing import Protocol, TypeAlias
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, is_of_class
 from cudalint.machine import heap, questions
+from cudalint.machine.effects.frameworks.remote_tasks import itself
 from cudalint.machine.effects.gpu.cuda import VISIBLE
 from cudalint.machine.effects.registry import LibraryEffects
 from cudalint.machine.frame import Frame, Raised
@@ -887,10 +888,11 @@ def _find(
     site = Site(module.name, function.ordinal)
     parts = function.qualname.split(".")
     if len(parts) == 1:
-        return machine.lookup(parts[0], state, frame.scope), state
+        found = machine.lookup(parts[0], state, frame.scope)
+        return found and itself(found, state), state
     if len(parts) != 2:
         return None, state
-    cls = _own_class(machine.lookup(parts[0], state, frame.scope) or (), parts[0], state)
+    cls = _own_class(itself(machine.lookup(parts[0], state, frame.scope) or (), state), parts[0], state)
     if cls is None:
         return None, state
     if parts[1] == "__init__":

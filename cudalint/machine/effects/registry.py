@@ -20,6 +20,7 @@ from cudalint.machine.effects.concurrency import (
     process_identity,
     processes,
     results,
+    runners,
     start_methods,
     threads,
 )
@@ -474,6 +475,12 @@ EFFECTS: dict[str, LibraryEffect] = {
     "remote.map": remote_tasks.map_rows,
     "remote.run": remote_tasks.run,
     "remote.start": remote_tasks.start,
+    "runner": runners.runner,
+    "runner.flow": runners.made_flow,
+    "runner.serve": runners.serve,
+    "runner.map": runners.mapped,
+    "runner.submit": runners.submit,
+    "runner.task": runners.made_task,
     "isolated": isolated.isolating,
     "isolated.decorator": isolated.decorated,
     "isolated.call": isolated.isolated,
@@ -666,6 +673,8 @@ class LibraryEffects:
             call.receiver = library_self(call)
         calls = [one for each in guesses.as_built(call) for one in choices.apart(machine, each)]
         results = [result for one in calls for result in EFFECTS[one.text("does")](machine, one)]
+        if "hooks" in call.spec:
+            results = hooks.around(machine, call, results)
         return own_children.started(machine, call, results) if "children" in call.spec else results
 
     def unmodelled(self, machine: Machine, call: Call) -> Results:

@@ -84,12 +84,23 @@ class Callbacks(Core):
             self._comes_back_to(state, frame, site)
 
     def may_run_hooks(
-        self, called: Iterable[Atom], state: State, frame: Frame, site: Site, kind: str | None = None
+        self,
+        called: Iterable[Atom],
+        state: State,
+        frame: Frame,
+        site: Site,
+        kind: str | None = None,
+        method: str | None = None,
     ) -> None:
-        """What is called, or given to a call, may be a module with hooks, or hold one; ``kind``: which ones run."""
+        """What is called, or given to a call, may be a module with hooks, or hold one; ``kind``: which ones run.
+
+        ``method``: what is called is this method of it.
+        """
         if not self.options.uses_gpu or state.facts or not _is_marked(state.process):
             return
         for hook in hooked.pending(state):
+            if method is not None and not hooked.is_run_by(hook, method):
+                continue
             if kind not in (None, hook.kind) or not any(hooked.runs_in(hook, atom, state) for atom in called):
                 continue
             self.consulted = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -239,7 +239,7 @@ class Calls(Core):
         """Call what nobody knows; ``comes_from``: the package that it comes from."""
         state, frame, site = given.state, given.frame, given.site
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
-        self._comes_to_hooks(atom, given)
+        self._comes_to_hooks(_owner(atom), (_unknown_name(atom) or "").removeprefix("?.") or None, given)
         moved = self._moved_object(atom, state)
         path = self._as_of_module(atom)
         call = None if moved is None else self._library_call(path, state, frame, site, given.args, given.kwargs)
@@ -263,13 +263,13 @@ class Calls(Core):
         made = made if function is None else ((WRAPS, function),)
         return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *made))]
 
-    def _comes_to_hooks(self, called: Atom | None, given: Given) -> None:
+    def _comes_to_hooks(self, called: Iterable[Atom], method: str | None, given: Given) -> None:
         """What nobody knows may call a module that it is given, or that it is a method of, and so run its hooks."""
         if given.state.get(HOOKS) is None:
             return
         atoms = [atom for value in (*given.args, *given.kwargs.values()) for atom in value]
-        own = _owner(called)
-        self.may_run_hooks([*atoms, *own], given.state, given.frame, given.site)
+        self.may_run_hooks(atoms, given.state, given.frame, given.site)
+        self.may_run_hooks(called, given.state, given.frame, given.site, method=method)
 
     def _told_by_method(self, function: Atom, given: Given) -> Value | None:
         """What a method of a path, or of an open file, gives."""
@@ -365,7 +365,8 @@ class Calls(Core):
         call = self._library_call(path, state, frame, site, args, kwargs, given.is_open, given.statement)
         if call is None:
             self.hands_over((*args, *kwargs.values()), state, frame, site, self.library.canonical(path))
-            self._comes_to_hooks(receiver, given)
+            own = () if receiver is None else (receiver,)
+            self._comes_to_hooks(own, path.rpartition(".")[2], given)
             return self._unmodelled(Call(state, frame, site, path, {}, args, kwargs, receiver))
         call.receiver = receiver
         return self.library_call(call)

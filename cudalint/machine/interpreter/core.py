@@ -686,7 +686,13 @@ class Core(Hooks, ABC):
 
     @abstractmethod
     def may_run_hooks(
-        self, called: Iterable[Atom], state: State, frame: Frame, site: Site, kind: str | None = None
+        self,
+        called: Iterable[Atom],
+        state: State,
+        frame: Frame,
+        site: Site,
+        kind: str | None = None,
+        method: str | None = None,
     ) -> None:
         """What is called, or given to a call, may be a module with hooks, or hold one."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.pools import handed_to_pool
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.arrays import like
@@ -130,10 +131,13 @@ def components(machine: Machine, call: Call) -> Results:
     given = [item for value in given for item in _parts(machine, state, value)]
     if call.text("kind") == "kept":
         given = [made for _, made in registered(state, "component")]
+    if call.text("requires"):
+        state, given = _with_required(machine, call, given)
+        call = replace(call, state=state)
     count = choices.argument(call, call.text("workers")) if call.text("workers") else None
     if count is not None and _is_pool(count, state):
         return handed_to_pool(machine, replace(call, spec={**call.spec, "key": call.text("workers")}))
-    if call.text("kind") == "several" and not count_of(count, default_many=False):
+    if call.text("kind") == "several" and not count_of(count and questions.if_not_given(count), default_many=False):
         return _run_here(machine, call, given)
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
@@ -146,6 +150,37 @@ def components(machine: Machine, call: Call) -> Results:
     if call.receiver is not None:
         return [(state, (call.receiver,))]
     return [(state, (state.new(("components", call.site), LibraryObject(call.path, {}, call.site)),))]
+
+
+def _with_required(machine: Machine, call: Call, given: list[Value]) -> tuple[State, list[Value]]:
+    """The components, behind those that each names by its method, and these by theirs: one of each class of them."""
+    state, method = call.state, call.text("requires")
+    found, known = list(given), _classes(given, call.state)
+    waiting = list(given)
+    while waiting:
+        value = waiting.pop(0)
+        atom = only(value)
+        instance = state.get(atom) if isinstance(atom, Ref) else None
+        own = machine.user_method(instance, method, state) if isinstance(instance, Instance) else None
+        if own is None or atom is None:
+            continue
+        called = machine.call_value((Bound(own, atom),), [], {}, state, call.frame, call.site)
+        results = [(after, named) for s, named in called for after in machine.exhausted([named], s, call.frame)]
+        if len(results) != 1:
+            continue
+        state, named = results[0]
+        for part in _parts(machine, state, named):
+            if not (cls := _classes([part], state)) <= known:
+                known |= cls
+                waiting.append(part)
+                found.insert(0, part)
+    return state, found
+
+
+def _classes(values: list[Value], state: State) -> set[Ref]:
+    """The classes of the program that these are instances of."""
+    objects = (state.get(atom) for value in values if isinstance(atom := only(value), Ref))
+    return {found.cls for found in objects if isinstance(found, Instance)}
 
 
 def keep_component(machine: Machine, call: Call) -> Results:

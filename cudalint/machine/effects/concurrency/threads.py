@@ -13,6 +13,7 @@ from cudalint.machine.heap import Instance, LibraryObject, Object, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.arguments import arguments, named_arguments, needed, task
+from cudalint.machine.launch.forbidden import by_spawn
 from cudalint.machine.launch.pickling import STARTED
 from cudalint.machine.launch.workers import is_own
 from cudalint.machine.state import Process, Running, State
@@ -237,11 +238,15 @@ def each_in_thread(machine: Machine, call: Call, function: Value, items: list[Va
 def trials(machine: Machine, call: Call) -> Results:
     """``study.optimize(objective, n_jobs=)``: calls it again and again, in threads where there are several jobs.
 
-    With ``kind = "always"`` in a thread for each, with what it takes. Of a list each function is called so.
+    With ``kind = "always"`` in a thread for each, with what it takes; with ``kind = "served"`` likewise, by a server:
+    a spawned child that imports main serves nothing. Of a list each function is called so.
     """
+    kind = call.text("kind")
+    if kind == "served" and machine.is_import_of_main(call.state) and by_spawn(call.state):
+        return [(call.state, arrays.returned(machine, call, call.state))]
     given = choices.argument(call, call.text("function")) or ()
     jobs = choices.argument(call, call.text("workers")) if call.text("workers") else None
-    threads_only = call.text("kind") == "always"
+    threads_only = kind in ("always", "served")
     alone = not threads_only and (jobs is None or jobs == const(1))
     states = [call.state]
     for function in machine.elements(given, call.state) or [given]:

@@ -10,14 +10,14 @@ from cudalint.machine.effects.gpu.cuda import VISIBLE, is_set
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.handlers import is_function
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Class, Dict, LibraryObject, Sequence
+from cudalint.machine.heap import WORK, Class, Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
 from cudalint.machine.values import NONE, Partial, Rank, Ref, Value, const, constant, only, unknown
 from cudalint.machine.values import Lib as LibraryName
 from cudalint.models.library import Spec
 
-_WORK, _PATH = "<work>", "<path>"
+_PATH = "<path>"
 
 
 def remote(machine: Machine, call: Call) -> Results:
@@ -63,9 +63,15 @@ def _remote(call: Call, work: Value, path: str, *, needs: bool) -> Value:
 def _without_gpus(call: Call, state: State, work: Value, path: str) -> Value:
     if not _is_class(work, state) and not is_function(work, state):
         return work
-    fields: dict[str, Value] = {_WORK: work, _PATH: const(path)}
+    fields: dict[str, Value] = {WORK: work, _PATH: const(path)}
     made = LibraryObject("cudalint.remote", fields, call.site)
     return (state.new(("remote", call.site), made),)
+
+
+def itself(value: Value, state: State) -> Value:
+    """The function or class that a scheduler runs elsewhere; of anything else, that."""
+    held = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    return held.fields.get(WORK, value) if isinstance(held, LibraryObject) else value
 
 
 def _is_class(work: Value, state: State) -> bool:
@@ -77,10 +83,19 @@ def _needs_gpus(call: Call) -> bool:
 
     An environment of its own may tell the scheduler to leave the visible GPUs alone.
     """
-    given = call.get(call.text("key", "num_gpus"))
-    if call.open or call.get("runtime_env") is not None:
+    key = call.text("key", "num_gpus")
+    if not _is_given(call) or not _is_shown(call, call.get(key.partition(".")[0])):
         return True
-    return given is not None and constant(given) not in (0, None)
+    asked = choices.argument(call, key)
+    return asked is not None and constant(asked) not in (0, None)
+
+
+def _is_shown(call: Call, holder: Value | None) -> bool:
+    """Whether a dict of needs is there to be read, or none is given; a number is itself."""
+    if "." not in call.text("key") or holder in (None, NONE):
+        return True
+    held = call.state.get(atom) if isinstance(atom := only(holder or ()), Ref) else None
+    return isinstance(held, Dict) and held.exact and "runtime_env" not in held.items
 
 
 def _is_given(call: Call) -> bool:
@@ -104,7 +119,7 @@ def options(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("remote", call.site))]
     if not _needs_gpus(call):
         return [(call.state, (call.receiver,))]
-    work = held.fields[_WORK]
+    work = held.fields[WORK]
     return [(call.state, _remote(call, work, "", needs=True) if _is_given(call) else work)]
 
 
@@ -116,7 +131,7 @@ def start(machine: Machine, call: Call) -> Results:
     held = library_object(call)
     if held is not None:
         model = machine.library.function(str(constant(held.fields[_PATH]))) or {}
-        _run_without_gpus(machine, call, held.fields[_WORK], model)
+        _run_without_gpus(machine, call, held.fields[WORK], model)
     return [(call.state, unknown("remote", call.site))]
 
 
@@ -125,9 +140,7 @@ def run(machine: Machine, call: Call) -> Results:
     makes an object whose methods are called there.
     """
     work = choices.argument(call, call.text("function")) or ()
-    holder = call.get(call.text("key").partition(".")[0])
-    atom = only(holder or ())
-    is_shown = holder in (None, NONE) or (isinstance(atom, Ref) and isinstance(call.state.get(atom), Dict))
+    is_shown = _is_shown(call, call.get(call.text("key").partition(".")[0]))
     asked = constant(choices.argument(call, call.text("key")) or NONE)
     if is_shown and not call.open and is_function(work, call.state) and asked in (0, None):
         given = [unknown("given", call.site)]
@@ -141,7 +154,7 @@ def map_rows(machine: Machine, call: Call) -> Results:
     """
     work = choices.argument(call, call.text("function")) or ()
     needs = _needs_gpus(call)
-    ready = _elsewhere(machine, call, call.spec, needs=needs)
+    ready = elsewhere(machine, call, call.spec, needs=needs)
     if needs:
         ready.process = ready.process.with_environ(VISIBLE, unknown("environ", VISIBLE))
     inner, rows = Frame(call.frame.scope, call.frame.module), [unknown("rows", call.site)]
@@ -157,7 +170,7 @@ def map_rows(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("dataset", call.site), mapped),))]
 
 
-def _elsewhere(machine: Machine, call: Call, model: Spec, *, needs: bool) -> State:
+def elsewhere(machine: Machine, call: Call, model: Spec, *, needs: bool) -> State:
     """A process of the scheduler, which imports nothing of this one."""
     ready = call.state.clone()
     chain = machine.chain(ready, call.site, f"another process runs it{'' if needs else ', and it asks for no GPU'}")
@@ -175,7 +188,7 @@ def _elsewhere(machine: Machine, call: Call, model: Spec, *, needs: bool) -> Sta
 
 
 def _run_without_gpus(machine: Machine, call: Call, work: Value, model: Spec) -> None:
-    ready = _elsewhere(machine, call, model, needs=False)
+    ready = elsewhere(machine, call, model, needs=False)
     inner = Frame(call.frame.scope, call.frame.module)
     # Others may have it run elsewhere, too: what lies in it is still looked at as what nobody calls.
     entered = set(machine.record.entered)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, LibraryObject
+from cudalint.machine.heap import Closure, Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -48,7 +48,7 @@ def registered(state: State, kind: str) -> Iterator[tuple[Site, Value]]:
 def register(machine: Machine, call: Call) -> Results:
     """A decorator, with or without arguments, whose function a server calls later: a task, a hook, a handler."""
     given = call.get(call.text("function")) if call.text("function") else None
-    function = given or (call.args[0] if call.args else ())
+    function = called(machine, given or (call.args[0] if call.args else ()), call.state)
     if not is_function(function, call.state):
         return [(call.state, (Bound(Lib(call.path), call.receiver or Lib("cudalint.identity")),))]
     keep_handler(call.state, call.text("kind"), call.site, function)
@@ -61,6 +61,14 @@ def register(machine: Machine, call: Call) -> Results:
 def _is_local(function: Value, state: State) -> bool:
     closure = state.get(atom) if isinstance(atom := only(function), Ref) else None
     return isinstance(closure, Closure) and "<locals>" in closure.address[1]
+
+
+def called(machine: Machine, value: Value, state: State) -> Value:
+    """What a server calls of what it is told: of an object of the program its ``__call__``."""
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    method = machine.user_method(found, "__call__", state) if isinstance(found, Instance) else None
+    return value if method is None or atom is None else (Bound(method, atom),)
 
 
 def is_function(value: Value, state: State) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
-from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
+from cudalint.machine.effects.servers.handlers import called, is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
@@ -31,7 +31,7 @@ def queue_worker(machine: Machine, call: Call) -> Results:
 
 def enqueue(machine: Machine, call: Call) -> Results:
     """``queue.enqueue(f, *args)``: some worker runs it, one that this program starts if it starts one."""
-    function = call.get(call.text("function")) or ()
+    function = called(machine, call.get(call.text("function")) or (), call.state)
     if is_function(function, call.state):
         keep_handler(call.state, "task", call.site, function)
     return [(call.state, unknown("job", call.site))]

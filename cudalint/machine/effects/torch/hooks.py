@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from cudalint.ir.nodes import ParamKind
 from cudalint.machine import hooked
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Dict, Sequence
+from cudalint.machine.heap import HOOKS, Closure, Dict, Sequence
 from cudalint.machine.hooked import Hook
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -57,6 +58,29 @@ def after(machine: Machine, call: Call, results: Results) -> Results:
     return results
 
 
+def around(machine: Machine, call: Call, results: Results) -> Results:
+    """What a method gives that runs some hooks besides: ``state_dict()``, ``load_state_dict()``."""
+    if call.state.get(HOOKS) is None:
+        return results
+    for hook in _of_module(call, call.text("hooks")):
+        more = _taken(hook, call.state) - 1
+        given = [unknown("given", call.site, number) for number in range(more)]
+        of = hook.of or (() if call.receiver is None else (call.receiver,))
+        results = [
+            (after, made)
+            for state, made in results
+            for after, _ in machine.call_value(hook.runs, [of, *given], {}, state, call.frame, call.site)
+        ]
+    return results
+
+
+def _taken(hook: Hook, state: State) -> int:
+    """How many arguments a hook takes by their places."""
+    found = state.get(atom) if isinstance(atom := only(hook.runs), Ref) else None
+    params = found.function.params if isinstance(found, Closure) else ()
+    return sum(param.kind is ParamKind.POSITIONAL for param in params) or 1
+
+
 def _of_module(call: Call, kind: str) -> list[Hook]:
     receiver = call.receiver
     if receiver is None:
@@ -95,5 +119,7 @@ def ends(machine: Machine, state: State) -> None:
     """A process, or a call without a visible caller, is over: whoever gave it a module may call that later."""
     frame = Frame(Ref(("module", machine.main)), machine.main)
     for hook in hooked.pending(state):
+        if hooked.has_method(hook):
+            continue
         given = [atom for atom in hook.of if isinstance(atom, Unknown)]
         machine.may_run_hooks(given, state, frame, hook.site)
