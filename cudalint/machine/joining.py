@@ -204,6 +204,7 @@ def join(a: State, b: State) -> State:
         a.second_round,
         a.caught and b.caught,
         journal=a.journal,
+        telling=a.telling | b.telling,
     )
 
 
@@ -406,9 +407,21 @@ def merge(states: Iterable[State]) -> list[State]:
         for state in result:
             _merge_into(again, state)
         result = again
+    _note_telling(result)
     for state in result:
-        state.facts = remembered(state.facts, MOST_REMEMBERED)
+        state.facts = remembered(state.facts, MOST_REMEMBERED, state.telling)
     return result
+
+
+def _note_telling(states: list[State]) -> None:
+    """Paths that stay apart note by which answers: within a call, where each is alone, nothing else shows that."""
+    if len(states) < 2:
+        return
+    first, *others = (settled(state.facts) for state in states)
+    shared = [fact for fact in first if all(fact in other for other in others)]
+    for state in states:
+        asked = (fact[0] for fact in settled(state.facts))
+        state.telling = frozenset(sym for sym in asked if sym in state.telling or all(sym != fact[0] for fact in shared))
 
 
 def _given_up(states: list[State]) -> Hashable | None:

@@ -499,6 +499,8 @@ class State:
     journal: Journal = field(default_factory=Journal)
     # The objects that what is assumed names, as it was when that was last looked for: up to each of the facts.
     named: tuple[tuple[tuple[Hashable, bool], ...], tuple[frozenset[Hashable], ...]] = ((), ())
+    # The questions by whose answers it was last kept apart from other paths.
+    telling: frozenset[Hashable] = frozenset()
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
@@ -519,6 +521,7 @@ class State:
             distinguishing_address=self.distinguishing_address,
             journal=self.journal,
             named=self.named,
+            telling=self.telling,
         )
 
     def become(self, other: State) -> None:
@@ -529,6 +532,7 @@ class State:
         self.heap, self.frozen, self.frozen_counts = other.heap, other.frozen, other.frozen_counts
         self.layer = other.layer
         self.facts, self.placed, self.counts = other.facts, other.placed, other.counts
+        self.telling = other.telling
         self.journal = other.journal
         self.owned = set()
 
@@ -630,7 +634,7 @@ class State:
 
     def learn(self, sym: Hashable, value: bool) -> None:
         """Add what this path was asked and had no answer to."""
-        self.facts = questions.remembered(questions.learned(self.facts, sym, value), MOST_ASSUMED)
+        self.facts = questions.remembered(questions.learned(self.facts, sym, value), MOST_ASSUMED, self.telling)
 
     def split(self, sym: Hashable, here: bool = True) -> State:
         """Go on with one answer to what was asked and is not known; the result is the path with the other answer."""
