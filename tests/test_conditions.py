@@ -37,6 +37,16 @@ CASES: dict[str, tuple[str, str | None]] = {
         "while os.path.exists(step) and len(step) > 3:\n    step = input()\nstart()\n",
         None,
     ),
+    "items of a comprehension, by what a method of each gives": (
+        "torch.cuda.init()\nold, new = torch.load('a.pt'), torch.load('b.pt')\n"
+        "new.update({k: v for k, v in old.items() if k in new and new[k].size() == v.size()})\nstart()\n",
+        None,
+    ),
+    "what the program requires of those who use the GPU": (
+        "import json\n\n\ndef main(config):\n    if not config['gpu']:\n        return\n    torch.cuda.init()\n"
+        "    if config['part'] is None:\n        raise ValueError\n    start()\n\n\nmain(json.load(sys.stdin))\n",
+        "if `config['gpu']` is true",
+    ),
     "a loop in which it happens": (
         "torch.cuda.init()\nwhile len(input()) > 3:\n    start()\n",
         "if `len(input())` is more than 3",

@@ -45,6 +45,24 @@ def last_name(node: ir.Expr) -> str:
     return ""
 
 
+def called_in(node: ir.Expr) -> Iterable[int]:
+    """The ordinals of the calls that a test makes, as far as it is made of calls, comparisons and the like."""
+    match node:
+        case ir.Call(func=callee, args=args):
+            yield node.ordinal
+            yield from called_in(callee)
+            for arg in args:
+                yield from called_in(arg.value)
+        case ir.Attr(value=value) | ir.Not(value=value):
+            yield from called_in(value)
+        case ir.Compare(left=left, right=right):
+            yield from called_in(left)
+            yield from called_in(right)
+        case ir.Bool(values=values):
+            for value in values:
+                yield from called_in(value)
+
+
 def functions(body: Iterable[ir.Stmt]) -> Iterable[ir.Function]:
     """The functions of a module and the methods of its classes, outermost only, in order."""
     for statement in body:

@@ -205,6 +205,7 @@ def join(a: State, b: State) -> State:
         a.caught and b.caught,
         journal=a.journal,
         named=a.named,
+        telling=(*a.telling, *(sym for sym in b.telling if sym not in a.telling)),
     )
 
 
@@ -407,9 +408,21 @@ def merge(states: Iterable[State]) -> list[State]:
         for state in result:
             _merge_into(again, state)
         result = again
+    _note_telling(result)
     for state in result:
-        state.facts = remembered(state.facts, MOST_REMEMBERED)
+        state.facts = remembered(state.facts, MOST_REMEMBERED, state.telling)
     return result
+
+
+def _note_telling(states: list[State]) -> None:
+    """Paths that stay apart note by which answers: within a call, where each is alone, nothing else shows that."""
+    if len(states) < 2:
+        return
+    assumed = [settled(state.facts) for state in states]
+    first, *others = assumed
+    shared = [fact[0] for fact in first if all(fact in other for other in others)]
+    for state, facts in zip(states, assumed, strict=True):
+        state.telling = tuple([sym for sym, _ in facts if sym not in shared or sym in state.telling])
 
 
 def _given_up(states: list[State]) -> Hashable | None:

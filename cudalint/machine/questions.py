@@ -8,10 +8,11 @@ whoever was told that ``mode`` is ``"gpu"`` need not ask whether it is ``"cpu"``
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Hashable, Iterable, Iterator
+from collections.abc import Collection, Container, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     JOINED,
     Atom,
@@ -260,17 +261,31 @@ def asked_rank(sym: Hashable) -> Rank | None:
     return subject if isinstance(subject, Rank) else None
 
 
-def remembered(facts: tuple[Fact, ...], most: int) -> tuple[Fact, ...]:
-    """The facts that a path goes on with: of very many the oldest are forgotten, but for what users say of the run.
+def remembered(facts: tuple[Fact, ...], most: int, telling: Collection[Hashable] = ()) -> tuple[Fact, ...]:
+    """The facts that a path goes on with: of very many the oldest are forgotten, those last that decide what it is.
 
-    What an option was is asked again in the last function as in the first.
+    What an option was is asked again in the last function as in the first, and never forgotten for another thing.
+    ``telling``: the questions that keep it apart from other paths, which did something else.
     """
     over = len(facts) - most
     if over <= 0:
         return facts
-    forgotten = [i for i, (sym, _) in enumerate(facts) if not is_of_the_run(sym)][:over]
-    left = tuple(fact for i, fact in enumerate(facts) if i not in forgotten)
-    return left[-most:]
+    weights = [_weight(sym, telling) for sym, _ in facts]
+    forgotten = set(sorted(range(len(facts)), key=lambda i: weights[i])[:over])
+    return tuple(fact for i, fact in enumerate(facts) if i not in forgotten)
+
+
+def _weight(sym: Hashable, telling: Collection[Hashable]) -> int:
+    """How long a fact is kept: what users say of the run longest, and long what tells paths apart, or is about ranks
+    and GPUs."""
+    if is_of_the_run(sym):
+        return 2
+    return 1 if sym in telling or _is_of_ranks(sym) else 0
+
+
+def _is_of_ranks(sym: Hashable) -> bool:
+    subject = read(sym)[0]
+    return isinstance(subject, Rank) or subject in (DEVICES[0], RANKS[0])
 
 
 def learned(facts: tuple[Fact, ...], sym: Hashable, answer: bool) -> tuple[Fact, ...]:
@@ -293,6 +308,18 @@ def _mentions(sym: Hashable, thing: Unknown, depth: int) -> bool:
             return sym == thing or inner == thing.sym or (depth < _DEEPEST and _mentions(inner, thing, depth + 1))
         case tuple():
             return sym == thing.sym or (depth < _DEEPEST and any(_mentions(one, thing, depth + 1) for one in sym))
+    return False
+
+
+def rests_on(sym: Hashable, calls: Container[Site], depth: int = 0) -> bool:
+    """Whether a question is about what one of these calls gave."""
+    match sym:
+        case Site():
+            return sym in calls
+        case Unknown(sym=inner):
+            return depth < _DEEPEST and rests_on(inner, calls, depth + 1)
+        case tuple():
+            return depth < _DEEPEST and any(rests_on(one, calls, depth + 1) for one in sym)
     return False
 
 

@@ -500,6 +500,8 @@ class State:
     # The addresses that questions of its facts name, by the id of each question, which lies beside them and so keeps
     # it; all paths of a run share it.
     named: dict[int, tuple[Hashable, frozenset[Hashable]]] = field(default_factory=dict)
+    # The questions by whose answers it was last kept apart from other paths.
+    telling: tuple[Hashable, ...] = ()
 
     def clone(self) -> State:
         """An independent copy; shared scopes are copied when they are next written."""
@@ -520,6 +522,7 @@ class State:
             distinguishing_address=self.distinguishing_address,
             journal=self.journal,
             named=self.named,
+            telling=self.telling,
         )
 
     def become(self, other: State) -> None:
@@ -530,6 +533,7 @@ class State:
         self.heap, self.frozen, self.frozen_counts = other.heap, other.frozen, other.frozen_counts
         self.layer = other.layer
         self.facts, self.placed, self.counts = other.facts, other.placed, other.counts
+        self.telling = other.telling
         self.journal = other.journal
         self.owned = set()
 
@@ -629,9 +633,13 @@ class State:
         if self.fact(sym) is None:
             self.learn(sym, value)
 
+    def tells(self, asked: Iterable[Hashable]) -> None:
+        """Take down that the answers to these questions keep this path apart from others."""
+        self.telling = (*self.telling, *(sym for sym in asked if sym not in self.telling))
+
     def learn(self, sym: Hashable, value: bool) -> None:
         """Add what this path was asked and had no answer to."""
-        self.facts = questions.remembered(questions.learned(self.facts, sym, value), MOST_ASSUMED)
+        self.facts = questions.remembered(questions.learned(self.facts, sym, value), MOST_ASSUMED, self.telling)
 
     def split(self, sym: Hashable, here: bool = True) -> State:
         """Go on with one answer to what was asked and is not known; the result is the path with the other answer."""

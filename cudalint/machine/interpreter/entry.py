@@ -14,7 +14,7 @@ from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.passed_over import Branches
 from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read, told_by
 from cudalint.machine.started import ProcessRecord
-from cudalint.machine.state import Process, State
+from cudalint.machine.state import MOST_ASSUMED, Process, State
 from cudalint.machine.trace import Site, TraceStep
 
 MOST_STEPS = 12_000
@@ -236,8 +236,11 @@ class EntryRecord:
 
     def _with_assumptions(self, outcomes: list[Outcome], modelled: Container[str]) -> list[Outcome]:
         """The outcomes, each with what has to be so for it to come about."""
-        needless = self._required(outcomes)
-        facts = [tuple(fact for fact in outcome.facts if fact not in needless) for outcome in outcomes]
+        required = self._required(outcomes)
+        facts = [
+            tuple(f for f in outcome.facts if f not in required or not required[f].concern(f, outcome.facts))
+            for outcome in outcomes
+        ]
         told = [sayable(each, self.asked, modelled) for each in facts]
         left_open = self._left_open(outcomes)
         ways: dict[Hashable, dict[Facts, None]] = {}
@@ -309,10 +312,10 @@ class EntryRecord:
             return Doubt.CUT
         return Doubt.ELSEWHERE if self._is_averted_elsewhere(outcome) else None
 
-    def _required(self, outcomes: Iterable[Outcome]) -> frozenset[Fact]:
+    def _required(self, outcomes: Iterable[Outcome]) -> dict[Fact, _Refusals]:
         """What outcomes assume and the program refuses to run without: asked once of each, of many outcomes."""
         assumed = dict.fromkeys(fact for outcome in outcomes for fact in outcome.facts)
-        return frozenset(fact for fact in assumed if self._is_required(fact))
+        return {fact: found for fact in assumed if (found := self._refusals(fact)) is not None}
 
     def _left_open(self, outcomes: Iterable[Outcome]) -> list[tuple[Either, ...]]:
         """For each outcome the choices that the program leaves to its user: it does something else where neither is so.
@@ -335,12 +338,16 @@ class EntryRecord:
         either = ((choice, True), choice.one, choice.other, *told)
         return all(any(fact in facts for fact in either) for facts in self.completed)
 
-    def _is_required(self, fact: Fact) -> bool:
-        """Whether the program refuses to run with the other answer: then its user need not hear of it."""
+    def _refusals(self, fact: Fact) -> _Refusals | None:
+        """Where the program refuses to go on without something; None where it does not, or too much is against it."""
         question, answer = fact
-        if self.cut is not None or not any(_asks_and_allows(facts, question, not answer) for facts in self.refused):
-            return False
-        return all(answered(facts, question) is answer for facts in self.completed)
+        if self.cut is not None:
+            return None
+        refused = [facts for facts in dict.fromkeys(self.refused) if _asks_and_allows(facts, question, not answer)]
+        told = ((facts, answered(facts, question)) for facts in dict.fromkeys(self.completed))
+        # A path that remembers all that it can may have forgotten it.
+        other = [f for f, one in told if one is (not answer) or (one is None and len(f) < MOST_ASSUMED)]
+        return _Refusals(refused[:MOST_WAYS], other) if refused and len(other) <= MOST_WAYS else None
 
     def _has_its_device(self, outcome: Outcome) -> bool:
         """Whether a device is selected before the group is joined, under a condition that is not seen to fail."""
@@ -385,6 +392,30 @@ def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
     """Whether a path asked what a question is about, and this may have been the answer."""
     subject, _ = read(question)
     return any(read(known)[0] == subject for known, _ in facts) and answered(facts, question) is not (not answer)
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusals:
+    """Paths that end as something is not so, and those that come to the end of the program and do not assume it."""
+
+    refused: list[Facts]
+    without: list[Facts]
+
+    def concern(self, fact: Fact, facts: Facts) -> bool:
+        """Whether a path with these facts would have been refused without one of them.
+
+        Others that come to the end without it say nothing where they went another way before.
+        """
+        subject = read(fact[0])[0]
+        beside = tuple(known for known in facts if read(known[0])[0] != subject)
+        return any(not _exclude(beside, other) for other in self.refused) and all(
+            _exclude(beside, other) for other in self.without
+        )
+
+
+def _exclude(facts: Facts, others: Facts) -> bool:
+    """Whether there is something that both assume, and not alike."""
+    return any(answered(others, question) is (not answer) for question, answer in facts)
 
 
 def _ends_its_path(outcome: Outcome) -> bool:

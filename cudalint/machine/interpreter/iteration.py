@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import inner_statements
+from cudalint.ir.walk import called_in, inner_statements
 from cudalint.machine import counting, enums, file_questions, mappings, questions, sets, turns
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.counting import Held
@@ -767,7 +767,12 @@ class Iteration(Core):
                     # Some items are let through, and others are not: no reader has to be told of this one.
                     asked = self.record.asked
                     parts = [value, *(self.exact_items(value, current) or ())]
-                    of_item = [q for q in tuple(asked)[known:] if any(questions.mentions(q, part) for part in parts)]
+                    calls = frozenset(Site(frame.module, at) for test in clause.tests for at in called_in(test))
+                    of_item = [
+                        q
+                        for q in tuple(asked)[known:]
+                        if any(questions.mentions(q, part) for part in parts) or questions.rests_on(q, calls)
+                    ]
                     asked.update({q: replace(asked[q], required=True) for q in of_item})
                 sure = sure and is_let_through
                 following.extend(kept if sure else ())

@@ -67,14 +67,24 @@ class Statements(Core):
         return []
 
     def _if(self, node: ir.If, state: State, frame: Frame) -> list[State]:
+        asked, telling, left = state.facts, state.telling, _number_left(frame)
         yes, no = self.branch(node.test, state, frame)
+        if yes and no:
+            known = set(map(id, asked))
+            for current in (*yes, *no):
+                current.tells(fact[0] for fact in current.facts if id(fact) not in known)
         if self.record.branches.take(Site(frame.module, node.ordinal), holds=bool(yes), fails=bool(no)):
             self._leave_out(node, (yes or no)[0], frame, takes_body=bool(yes))
         if yes and no and frame.function is not None and frame.function.is_generator:
             frame.undecided.add(node.ordinal)
         if self.parents and node.body and isinstance(node.body[-1], ir.Raise):
             yes = self._refused(node.test, yes, frame, as_none=True)
-        return [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]
+        after = [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]
+        if _number_left(frame) == left:
+            # Those that stay apart are told so when they meet.
+            for current in after:
+                current.telling = telling
+        return after
 
     def _leave_out(self, node: ir.If, state: State, frame: Frame, *, takes_body: bool) -> None:
         """Note which functions are called in the branch that is not taken."""
@@ -230,6 +240,11 @@ class Statements(Core):
             return states, []
         branches = [self.branch(case.guard, current, frame) for current in states]
         return [s for yes, _ in branches for s in yes], [s for _, no in branches for s in no]
+
+
+def _number_left(frame: Frame) -> int:
+    """How many paths have left a block of a call by now, and go on elsewhere."""
+    return len(frame.returns) + len(frame.breaks) + len(frame.continues)
 
 
 def _asked_for_none(test: ir.Expr, *, as_none: bool) -> ir.Name | ir.Attr | None:

@@ -119,7 +119,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
         local_rank_at_hand=start.rank == "local",
     )
     process = _with_environment(process, start)
-    state = State(process, {}, facts=_answers(parent, start))
+    state = State(process, {}, facts=_answers(parent, start), telling=parent.telling)
     if way.method == "loky":
         return [state]
     _remember_parent(machine, process, parent)

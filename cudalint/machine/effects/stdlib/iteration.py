@@ -398,6 +398,7 @@ def consume(machine: Machine, call: Call) -> Results:
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         chosen = _chosen(machine, call, state)
+        chosen = _summed(machine, call, rounds, state) if chosen is None else chosen
         if chosen is not None:
             results.extend(chosen)
             continue
@@ -456,6 +457,23 @@ def _chosen(machine: Machine, call: Call, state: State) -> Results | None:
     return [(after, union(items) if rows is None else rows[0]) for after, rows in ordered]
 
 
+def _summed(machine: Machine, call: Call, rounds: list[Value], state: State) -> Results | None:
+    """What ``sum`` makes of objects whose classes say what ``+`` is, one after another; None of anything else."""
+    first = call.args[1] if len(call.args) > 1 else call.kwargs.get("start", const(0))
+    items = machine.exact_items(call.args[0], state) or rounds
+    if call.path != _SUM or not items or len(items) > MOST_COMBINED:
+        return None
+    made = machine.operate("+", first, items[0], state, call.frame, call.site)
+    for item in items[1:] if made else ():
+        made = [result for after, before in made or () for result in _added(machine, call, before, item, after)]
+    return made
+
+
+def _added(machine: Machine, call: Call, before: Value, item: Value, state: State) -> Results:
+    made = machine.operate("+", before, item, state, call.frame, call.site)
+    return [(state, unknown("sum", call.site))] if made is None else made
+
+
 def _answer(machine: Machine, call: Call, rounds: list[Value], state: State) -> Value | None:
     """What ``any`` and ``all`` say of things that are all true or all false, or all of one unknown truth."""
     if call.path not in _VERDICTS:
@@ -482,6 +500,7 @@ def _decides(path: str, truths: set[bool | None]) -> bool:
 
 
 _ANY = "builtins.any"
+_SUM = "builtins.sum"
 # How many elements of a generator are asked for one by one.
 _MOST_ASKED = 8
 _VERDICTS = frozenset({_ANY, "builtins.all"})
