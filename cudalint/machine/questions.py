@@ -43,6 +43,8 @@ MOST_GPUS = 64
 # So many choices between two facts come of two paths, and so many may a path have: each question is asked of all.
 MOST_CHOICES = 4
 MOST_KEPT_CHOICES = 8
+# So many questions that were asked last are remembered, whatever they are about.
+MOST_RECENT = 4
 # Of more constants than these it is not remembered that something is one.
 MOST_CONSTANTS = 8
 # How deep questions are looked into for what they are about.
@@ -270,8 +272,9 @@ def remembered(facts: tuple[Fact, ...], most: int, telling: Collection[Hashable]
     over = len(facts) - most
     if over <= 0:
         return facts
-    weights = [_weight(sym, telling) for sym, _ in facts]
-    forgotten = set(sorted(range(len(facts)), key=lambda i: weights[i])[:over])
+    # What was asked just now is what is asked again next.
+    weights = [_weight(sym, telling) for sym, _ in facts[:-MOST_RECENT]]
+    forgotten = set(sorted(range(len(weights)), key=lambda i: weights[i])[:over])
     return tuple(fact for i, fact in enumerate(facts) if i not in forgotten)
 
 
