@@ -207,6 +207,13 @@ def test_a_bad_file_is_one_clear_error(run: Run, project: Path, content: str | N
         assert path.read_bytes() == before
 
 
+def test_a_byte_order_mark_before_it_is_no_part_of_it(run: Run, accepted: Path) -> None:
+    """Windows' own tools write one."""
+    path = accepted / KNOWN
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert run("check").returncode == 0
+
+
 def test_what_is_no_baseline_is_never_overwritten(run: Run, project: Path, forked: str) -> None:
     done = run("check", "--write-baseline", "train.py")
     assert (done.returncode, done.stderr) == (2, "cudalint: error: train.py: not a baseline: it is no JSON\n")

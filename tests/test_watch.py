@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import sys
@@ -99,3 +100,16 @@ def test_a_file_that_goes_is_said_and_checked_again_when_it_is_back(tmp_path: Pa
             complained(process, "files are watched")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 0
+
+
+def test_a_folder_that_goes_while_it_is_watched_ends_it_with_one_line(tmp_path: Path, forked: str) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text(forked, encoding="utf-8")
+    with watching(folder) as process:
+        assert "CUD101" in said(process)[0]
+        complained(process, "files are watched")
+        shutil.rmtree(folder)
+        assert process.wait(60) == 2
+        assert process.stderr is not None
+        assert process.stderr.read() == "cudalint: error: the current folder does not exist any more\n"

@@ -35,12 +35,15 @@ class _Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+_NO_FOLDER = "the current folder does not exist any more"
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run cudalint and return its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     _accept_any_text()
     if not _has_folder():
-        return _fail("the current folder does not exist any more")
+        return _fail(_NO_FOLDER)
     try:
         result = _run_verify(given[1:]) if given[:1] == ["--verify"] else _run(given)
         streams.put("")
@@ -59,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # Pages of help are written by click.
             streams.let_go(sys.stdout)
             return _fail(f"the output cannot be written: {words(error)}")
+        if isinstance(error, OSError) and not _has_folder():
+            return _fail(_NO_FOLDER)
         if "--verbose" in given or "-v" in given:
             import traceback
 

@@ -103,7 +103,8 @@ def of(findings: Iterable[Finding], texts: Mapping[str, str], folder: str) -> Ba
 def load(path: str) -> Baseline:
     """Read a file; raises ``BaselineError``."""
     try:
-        document = json.loads(disk.read(path).decode())
+        # Windows' own tools begin a file that they write with a byte order mark.
+        document = json.loads(disk.read(path).decode("utf-8-sig"))
     except disk.Unreadable as reason:
         raise BaselineError(f"{path}: {reason}; --write-baseline makes one") from None
     except (ValueError, RecursionError):
