@@ -259,6 +259,9 @@ def _from_context(view: View, call: cst.Call) -> list[Change]:
     if binding is None and isinstance(call.func, cst.Attribute) and call.func.attr.value in _OF_CONTEXTS:
         # A module or a context that the program keeps under a name of its own: each can give another context.
         return [view.after(call.func.value, '.get_context("spawn")')]
+    at_hand = None if library is None else _context_at_hand(view, call, library)
+    if at_hand is not None and (made := _last_name(view, call)) in _OF_CONTEXTS:
+        return [view.replace(call.func, f"{at_hand}.{made}")]
     if isinstance(call.func, cst.Attribute) and library is not None:
         if dotted(call.func.value).rpartition(".")[2] == "pool":
             context = imports.member(view, library, "get_context", call)
@@ -269,6 +272,37 @@ def _from_context(view: View, call: cst.Call) -> list[Change]:
         changed = view.replace(call.func, f'{context.text}("spawn").{binding.name}')
         return [changed, *context.changes]
     return _other_base(view, call)
+
+
+def _last_name(view: View, call: cst.Call) -> str:
+    """What a library calls the thing that a call makes."""
+    if isinstance(call.func, cst.Attribute):
+        return call.func.attr.value
+    binding = imports.visible(view, call).get(dotted(call.func))
+    return (None if binding is None else binding.name) or ""
+
+
+def _context_at_hand(view: View, call: cst.Call, library: str) -> str | None:
+    """The name of a spawn context that was made above a call, in its own block or one around it."""
+    around = {id(node) for node in view.around(call)}
+    for name, _ in names.bindings(view, names.scope_of(view, call)):
+        made = names.definition(view, name, call)
+        statement = None if made is None else view.statement(made)
+        if made is None or statement is None or id(view.parent(statement)) not in around:
+            continue
+        if _is_spawn_context(view, made.value, library):
+            return name
+    return None
+
+
+def _is_spawn_context(view: View, value: cst.BaseExpression, library: str) -> bool:
+    """Whether something is ``get_context("spawn")`` of a library, or of torch's, which makes the same contexts."""
+    if not isinstance(value, cst.Call) or dotted(value.func).rpartition(".")[2] != "get_context":
+        return False
+    binding = imports.visible(view, value).get(dotted(value.func).partition(".")[0])
+    own = None if binding is None else _library(binding)
+    is_same = own is not None and own.removeprefix("torch.") == library.removeprefix("torch.")
+    return is_same and [word for _, word in _words(value)] == ["spawn"]
 
 
 def _context_call(view: View, call: cst.Call) -> cst.Call | None:
