@@ -5,6 +5,7 @@ from __future__ import annotations
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.servers.handlers import registered
+from cudalint.machine.effects.servers.lifecycles import made_ready
 from cudalint.machine.frame import Call, Frame
 from cudalint.machine.heap import Class, Closure, Instance
 from cudalint.machine.interpreter import Machine
@@ -48,7 +49,9 @@ def _prepared(machine: Machine, ref: Ref, found: Instance, method: str, state: S
     if isinstance(cls, Class):
         kind = _BY_NAME.get(cls.name, kind)
     spec = machine.library.function(kind)
-    if spec is None or spec["does"] != "server.component":
+    if spec is None:
+        return made_ready(machine, ref, found, method, state, frame)
+    if spec["does"] != "server.component":
         return [state]
     if spec.get("kind") == "spawned":
         # What multiprocessing spawned has that as its own default.
