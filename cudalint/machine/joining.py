@@ -420,8 +420,8 @@ def _note_telling(states: list[State]) -> None:
     first, *others = (settled(state.facts) for state in states)
     shared = [fact for fact in first if all(fact in other for other in others)]
     for state in states:
-        asked = (fact[0] for fact in settled(state.facts))
-        state.telling = frozenset(sym for sym in asked if sym in state.telling or all(sym != fact[0] for fact in shared))
+        own = (fact[0] for fact in settled(state.facts) if fact not in shared)
+        state.telling = frozenset(own) | {sym for sym, _ in shared if sym in state.telling}
 
 
 def _given_up(states: list[State]) -> Hashable | None:
