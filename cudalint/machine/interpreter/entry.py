@@ -339,7 +339,7 @@ class EntryRecord:
         return all(any(fact in facts for fact in either) for facts in self.completed)
 
     def _refusals(self, fact: Fact) -> _Refusals | None:
-        """Where the program refuses to go on without something; None where it does not, or too much is against it."""
+        """Where the program refuses to go on without something; None where it does not, or much speaks against it."""
         question, answer = fact
         if self.cut is not None:
             return None

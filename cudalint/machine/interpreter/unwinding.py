@@ -43,6 +43,7 @@ from cudalint.machine.values import (
     unknown,
 )
 
+_ALL_ERRORS = frozenset({"Exception", "BaseException"})
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})
 _KEY_ERRORS = frozenset({"KeyError", "LookupError"})
 # So many exceptions of one kind are told apart by what they say.
@@ -61,7 +62,7 @@ class Unwinding(Core):
         left = len(outer), len(frame.breaks), len(frame.continues)
         frame.raises = []
         guarded = frame.guards_import
-        frame.guards_import = guarded or any(_is_for(_IMPORT_ERRORS, handler.type) for handler in node.handlers)
+        frame.guards_import = guarded or any(_guards_import(node, handler.type) for handler in node.handlers)
         waited = frame.waits_for_key
         frame.waits_for_key = waited or any(_is_for(_KEY_ERRORS, handler.type) for handler in node.handlers)
         waits = 1 if node.handlers or any(map(_leaves, node.final)) else 0
@@ -600,6 +601,14 @@ def _is_none(node: ir.Expr | None) -> bool:
 
 def _called(node: ir.Expr) -> ir.Expr:
     return _called(node.func) if isinstance(node, ir.Call) else node
+
+
+def _guards_import(node: ir.Try, caught: ir.Expr | None) -> bool:
+    """Whether a handler waits for an import to fail: of what catches everything that is seen by how its body begins."""
+    if _is_for(_IMPORT_ERRORS, caught):
+        return True
+    begins = isinstance(node.body[0], ir.Import | ir.ImportFrom)
+    return begins and (caught is None or _is_for(_ALL_ERRORS, caught))
 
 
 def _is_for(names: frozenset[str], node: ir.Expr | None) -> bool:

@@ -432,8 +432,12 @@ def _guesses(machine: Machine, state: State, group: Group, kind: Kind, where: Ch
 
 def _has_the_only_gpu(state: State) -> bool:
     """Whether a program takes the only GPU, as far as it knows; what led it to its choice may be forgotten since."""
+    if state.process.launch is not None:
+        return False
     chosen = state.process.device()
-    return state.process.launch is None and (devices.is_alone(state) or (chosen is not None and chosen.alone))
+    if chosen is None:
+        return questions.sees_one_gpu(state.facts)
+    return chosen.alone or devices.is_alone(state)
 
 
 def _is_told(state: State, group: Group, index: int) -> bool:
@@ -453,7 +457,8 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         not isinstance(index, int)
         or not _several_ranks(machine, process, call.site, index)
         or questions.only_rank(state.facts) == index
-        or (chosen is not None and (_has_the_only_gpu(state) or _is_told(state, group, index)))
+        or _has_the_only_gpu(state)
+        or (chosen is not None and _is_told(state, group, index))
         or _visible_per_rank(process.environ(cuda.VISIBLE))
     ):
         return [(state, unknown("collective", call.site))]
