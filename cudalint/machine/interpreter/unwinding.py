@@ -607,7 +607,7 @@ def _guards_import(node: ir.Try, caught: ir.Expr | None) -> bool:
     """Whether a handler waits for an import to fail: of what catches everything that is seen by how its body begins."""
     if _is_for(_IMPORT_ERRORS, caught):
         return True
-    begins = isinstance(node.body[0], ir.Import | ir.ImportFrom)
+    begins = bool(node.body) and isinstance(node.body[0], ir.Import | ir.ImportFrom)
     return begins and (caught is None or _is_for(_ALL_ERRORS, caught))
 
 
