@@ -259,6 +259,17 @@ def embed():
     worker.join()
 if __name__ == "__main__":
     embed.serve(name="x")
+=== served_alone.py
+import multiprocessing as mp
+from prefect import flow
+from used import use
+@flow
+def embed():
+    worker = mp.get_context("fork").Process(target=use)
+    worker.start()
+    worker.join()
+if __name__ == "__main__":
+    embed.serve(name="x")
 """
 
 
