@@ -242,6 +242,34 @@ if __name__ == "__main__":
     scheduler = BlockingScheduler(executors={"default": ProcessPoolExecutor(1)})
     scheduler.add_job(use)  # apscheduler
     scheduler.start()
+=== used.py
+import torch
+def use():
+    return torch.ones(1, device="cuda").sum().item()
+=== served.py
+import multiprocessing as mp
+import torch
+from prefect import flow
+from used import use
+@flow
+def embed():
+    torch.cuda.init()
+    worker = mp.Process(target=use)  # prefect
+    worker.start()
+    worker.join()
+if __name__ == "__main__":
+    embed.serve(name="x")
+=== served_alone.py
+import multiprocessing as mp
+from prefect import flow
+from used import use
+@flow
+def embed():
+    worker = mp.get_context("fork").Process(target=use)
+    worker.start()
+    worker.join()
+if __name__ == "__main__":
+    embed.serve(name="x")
 """
 
 
@@ -253,6 +281,8 @@ if __name__ == "__main__":
         ("boxmot==19.0\nsurya_ocr>=0.20\nAPScheduler>=3.11,<4\n", []),
         ("boxmot\nsurya-ocr[all]<1\napscheduler!=3.10.3\n", []),
         ("boxmot>=13\nsurya-ocr>=0.16\napscheduler>=3.6\n", ["boxmot if", "surya if", "apscheduler if"]),
+        ("prefect==3.4.20\n", ["prefect"]),
+        ("prefect==3.4.21\n", []),
         ("boxmot>=13,<25\nsurya-ocr>=0.16,<0.20\napscheduler>=3.6,<=3.11\n", ["boxmot if", "surya", "apscheduler if"]),
     ],
 )

@@ -73,11 +73,11 @@ def models() -> Iterator[Known]:
 def _columns(entry: Mapping[str, Any]) -> Iterator[str]:
     """What a function does to processes and GPUs, in the words of the page."""
     does, gpu = entry["does"], entry.get("gpu", "none")
-    if does in _PROCESSES:
+    if does in _PROCESSES and entry.get("library") != "threading":
         yield f"starts processes, by {entry['method']}" if "method" in entry else "starts processes"
     if does in _HANDS:
         yield "gives workers work"
-    if does in _THREADS:
+    if does in _THREADS or entry.get("library") == "threading":
         yield "starts threads"
     if does == "fresh-process":
         yield "starts another program"

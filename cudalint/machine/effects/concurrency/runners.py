@@ -6,12 +6,17 @@ from dataclasses import replace
 
 from cudalint.ir.nodes import ParamKind
 from cudalint.machine.effects.frameworks.remote_tasks import elsewhere
+from cudalint.machine.effects.receivers import method_of
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import Closure, LibraryObject
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.arguments import named_arguments
+from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch.arguments import named_arguments, task
+from cudalint.machine.launch.crossing import Pickler
+from cudalint.machine.launch.forbidden import by_spawn
+from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, NONE, Bound, Lib, Partial, Ref, Value, const, only, unknown
@@ -35,11 +40,21 @@ def made_flow(machine: Machine, call: Call) -> Results:
     defined = _function(call)
     if defined is None:
         return [(call.state, _again(call))]
-    found, runner = call.state.get(defined), call.get(call.text("key"))
-    if isinstance(found, Closure) and runner is not None:
-        keep_handler(call.state, _RUNNER, Site(found.module, found.function.ordinal), runner)
-    _give(call, defined, "flow")
-    return [(call.state, (defined,))]
+    results: Results = []
+    for state, runner in _object_of(machine, call, call.get(call.text("key"))):
+        found = state.get(defined)
+        if isinstance(found, Closure) and runner:
+            keep_handler(state, _RUNNER, Site(found.module, found.function.ordinal), runner)
+        _give(replace(call, state=state), defined, "flow")
+        results.append((state, (defined,)))
+    return results
+
+
+def _object_of(machine: Machine, call: Call, runner: Value | None) -> Results:
+    """``task_runner=ThreadPoolTaskRunner``: of a class, an object that is told nothing."""
+    if isinstance(only(runner or ()), Lib):
+        return machine.call_value(runner or (), [], {}, call.state, call.frame, call.site)
+    return [(call.state, runner or ())]
 
 
 def _give(call: Call, defined: Ref, kind: str) -> None:
@@ -79,16 +94,39 @@ def runner(machine: Machine, call: Call) -> Results:
 
 
 def serve(machine: Machine, call: Call) -> Results:
-    """``flow.serve(name="x")``: each run of the flow is a fresh program that reads its file."""
-    work = call.args[0] if call.args else ()
-    closure = call.state.get(atom) if isinstance(atom := only(work), Ref) else None
-    if isinstance(closure, Closure):
+    """``flow.serve(name="x")``: each run of the flow is a process of its own, and whoever serves goes on if that fails.
+
+    It is a fresh program that reads the flow's file, or by the model's ``method`` a child that is handed the flow; one
+    that imports main meets the same call, and waits there.
+    """
+    state, work = call.state, call.args[0] if call.args else ()
+    closure = state.get(atom) if isinstance(atom := only(work), Ref) else None
+    if not isinstance(closure, Closure) or (machine.is_import_of_main(state) and by_spawn(state)):
+        return [(state, NONE)]
+    params = (param for param in closure.function.params if param.kind in _BY_NAME and param.default is None)
+    given: dict[str, Value] = {param.name: unknown("parameter", call.site, param.name) for param in params}
+    method = method_of(call)
+    if method is None:
         ready = elsewhere(machine, call, call.spec, needs=True)
-        params = (param for param in closure.function.params if param.kind in _BY_NAME and param.default is None)
-        needed = [param.name for param in params]
-        given = {name: unknown("parameter", call.site, name) for name in needed}
         machine.call_value(work, [], given, ready, Frame(call.frame.scope, call.frame.module), call.site)
-    return [(call.state, NONE)]
+        return [(state, NONE)]
+    start = Start(
+        launcher=call.label,
+        family="fork-launcher",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, "another process runs it"),
+        many=False,
+        reused=False,
+        daemon=False,
+        failures={"body": "child-death", "unpickle": "child-death"},
+        tasks=(task(work, [], given),),
+        inherited=(work,),
+        pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
+        dropped=True,
+    )
+    for way in launching.ways(machine, state, start.library, method):
+        workers.start(machine, state, call.frame, start, way)
+    return [(state, NONE)]
 
 
 def submit(machine: Machine, call: Call) -> Results:

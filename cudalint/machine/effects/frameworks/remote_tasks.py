@@ -113,11 +113,13 @@ def given_gpus(machine: Machine, call: Call) -> Results:
 
 
 def options(machine: Machine, call: Call) -> Results:
-    """``f.options(num_gpus=1)``: the same with other needs."""
+    """``f.options(num_gpus=1)``: the same with other needs, which are said as they are where it is made."""
     held = library_object(call)
     if held is None or call.receiver is None:
         return [(call.state, unknown("remote", call.site))]
-    if not _needs_gpus(call):
+    model = machine.library.function(str(constant(held.fields[_PATH]))) or {}
+    told = replace(call, spec={**call.spec, "key": model.get("key", "num_gpus")})
+    if not _needs_gpus(told):
         return [(call.state, (call.receiver,))]
     work = held.fields[WORK]
     return [(call.state, _remote(call, work, "", needs=True) if _is_given(call) else work)]

@@ -435,9 +435,12 @@ def asks_nvml(process: Process) -> bool:
 
 
 def is_set(process: Process, variable: str) -> bool:
-    """Whether a variable of the environment is ``"1"``."""
-    value = process.environ(variable)
-    return value is not None and any(isinstance(a, Const) and a.value == "1" for a in value)
+    """Whether a variable of the environment is ``"1"``, or what ``NAME=0`` says, or so one of several."""
+    for name, _, wanted in (one.partition("=") for one in variable.split()):
+        value = process.environ(name)
+        if value is not None and any(isinstance(a, Const) and a.value == (wanted or "1") for a in value):
+            return True
+    return False
 
 
 def keeps_to_cpu(process: Process) -> bool:
