@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cudalint.machine.effects.concurrency.environments import call_methods
 from cudalint.machine.effects.gpu import choices
-from cudalint.machine.effects.gpu.cuda import VISIBLE, is_set
+from cudalint.machine.effects.gpu.cuda import VISIBLE, is_known_set, is_set
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.handlers import is_function
 from cudalint.machine.frame import Call, Frame, Results
@@ -106,7 +106,7 @@ def _is_given(call: Call) -> bool:
 def given_gpus(machine: Machine, call: Call) -> Results:
     """``ray.get_gpu_ids()``: what the system calls the GPUs of this process, which counts those it sees from 0."""
     spared = call.text("unless-env")
-    if spared and is_set(call.state.process, spared):
+    if spared and is_known_set(call.state, spared):
         return [(call.state, unknown("gpus", call.site))]
     numbers = Sequence("list", None, element=(Rank("system"),))
     return [(call.state, (call.state.new(("gpus", call.site), numbers),))]

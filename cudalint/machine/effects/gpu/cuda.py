@@ -13,7 +13,7 @@ from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Value, const, constant, only
+from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Unknown, Value, const, constant, only
 
 FAILS = frozenset({"driver", "init", "use", "touch"})
 
@@ -429,9 +429,18 @@ def read(machine: Machine, tensor: Atom, state: State, frame: Frame, site: Site,
     return state
 
 
-def asks_nvml(process: Process) -> bool:
+def asks_nvml(state: State) -> bool:
     """Whether torch's question for a GPU goes past the driver, as PYTORCH_NVML_BASED_CUDA_CHECK wants it."""
-    return is_set(process, "PYTORCH_NVML_BASED_CUDA_CHECK")
+    return is_known_set(state, "PYTORCH_NVML_BASED_CUDA_CHECK")
+
+
+def is_known_set(state: State, variable: str) -> bool:
+    """Whether a variable is set so by the program, or by whoever started it, where it asked and goes on only then."""
+    return is_set(state.process, variable) or any(
+        state.process.environ(name) is None
+        and state.fact(("is", "==", Unknown(("environ", name)), Const(wanted or "1"))) is True
+        for name, _, wanted in (one.partition("=") for one in variable.split())
+    )
 
 
 def is_set(process: Process, variable: str) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import choices, current, defaults
 from cudalint.machine.effects.gpu.arrays import returned, runs_on_cpu, tensor_data
-from cudalint.machine.effects.gpu.cuda import begin_on_cpu, is_set, sees_none, touch
+from cudalint.machine.effects.gpu.cuda import begin_on_cpu, is_known_set, sees_none, touch
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.hooked import BACKWARD, pending
 from cudalint.machine.interpreter import Machine
@@ -22,7 +22,7 @@ def gpu_call(machine: Machine, call: Call) -> Results:
     """A function that touches the GPU and returns something simple."""
     spared = call.text("unless-env")
     wanted = call.text("gpu", "none")
-    if spared and is_set(call.state.process, spared):
+    if spared and is_known_set(call.state, spared):
         wanted = "none"
     if call.text("returns") in _OF_HIDDEN and sees_none(machine, call.state.process):
         return [(call.state, const(_OF_HIDDEN[call.text("returns")]))]

@@ -179,7 +179,7 @@ def loader_iter(machine: Machine, call: Call) -> Results:
     number = None if number is None else questions.if_not_given(questions.if_unset(number))
     in_process = number is not None and Const(0) in number
     # Whether there is a GPU is asked before workers start; where NVML answers, CUDA is first touched by pinning.
-    pins_later = pin is True and number is not None and not in_process and cuda.asks_nvml(state.process)
+    pins_later = pin is True and number is not None and not in_process and cuda.asks_nvml(state)
     if pin is True and not pins_later:
         pinned = _pinning(machine, call, state, "driver" if number is None or in_process else "init")
         if pinned is None:
