@@ -189,6 +189,8 @@ def join(a: State, b: State) -> State:
         if count > known:
             counts[site] = count
     facts = _shared_facts(a.facts, b.facts)
+    # Of what is not assumed any more nothing can be forgotten.
+    telling = set(map(id, (*a.telling, *b.telling)))
     stack = a.stack if a.stack is not None else b.stack
     placed = {**b.placed, **a.placed}
     return State(
@@ -205,7 +207,7 @@ def join(a: State, b: State) -> State:
         a.caught and b.caught,
         journal=a.journal,
         named=a.named,
-        telling=(*a.telling, *(sym for sym in b.telling if sym not in a.telling)),
+        telling=tuple([sym for sym, _ in facts if id(sym) in telling]),
     )
 
 
