@@ -264,11 +264,10 @@ class _Search:
 
     def _fitted(self, basis: Basis, path: str, changes: Iterable[Change]) -> Iterable[Change]:
         """Changes of a file as they can be written where they stand."""
-        module = next((name for name, source in basis.files.sources.items() if source.path == path), None)
-        source = None if module is None else basis.files.sources[module]
-        if module is None or source is None or not has_formatted(source.text):
+        module = basis.files.names.get(path)
+        if module is None or not has_formatted(basis.files.sources[module].text):
             return changes
-        return fitted(self._run.views.of(source, module), changes)
+        return fitted(self._run.views.of(basis.files.sources[module], module), changes)
 
     def _is_cut_short(self, basis: Basis) -> bool:
         """Whether a bound now cuts an entry that showed the finding: then that it is gone means nothing."""

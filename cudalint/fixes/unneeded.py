@@ -205,14 +205,14 @@ def _is_loaded_elsewhere(view: View, statement: cst.Import | cst.ImportFrom) -> 
 
 def _unused_variables(before: View, after: View) -> Iterator[cst.BaseStatement]:
     """Assignments of functions, and of the main guard, whose names nothing reads any more."""
-    used = before.once(_used_by_scope)
+    used, still = before.once(_used_by_scope), after.once(_used_by_scope)
     for scope in _scopes(after):
-        bound = [(name, node) for name, node in names.bindings(after, scope) if isinstance(node, cst.AssignTarget)]
-        counts = Counter(name for name, _ in names.bindings(after, scope))
-        unread = used.get(_path(after, scope), frozenset()) - after.once(_used_by_scope).get(
-            _path(after, scope), frozenset()
-        )
+        path, bound = _path(after, scope), list(names.bindings(after, scope))
+        counts = Counter(name for name, _ in bound)
+        unread = used.get(path, frozenset()) - still.get(path, frozenset())
         for name, node in bound:
+            if not isinstance(node, cst.AssignTarget):
+                continue
             assigned, line = after.parent(node), after.statement(node)
             if name not in unread or counts[name] != 1 or not isinstance(assigned, cst.Assign) or line is None:
                 continue

@@ -421,10 +421,15 @@ def _note_telling(states: list[State]) -> None:
     if len(states) < 2:
         return
     assumed = [settled(state.facts) for state in states]
-    first, *others = assumed
-    shared = [fact[0] for fact in first if all(fact in other for other in others)]
+    shared = [sym for sym, _ in _in_all(assumed)]
     for state, facts in zip(states, assumed, strict=True):
         state.telling = tuple([sym for sym, _ in facts if sym not in shared or sym in state.telling])
+
+
+def _in_all(assumed: list[tuple[Fact, ...]]) -> list[Fact]:
+    """What all of some paths assume."""
+    first, *others = assumed
+    return [fact for fact in first if all(fact in other for other in others)]
 
 
 def _given_up(states: list[State]) -> Hashable | None:
@@ -432,8 +437,7 @@ def _given_up(states: list[State]) -> Hashable | None:
     assumed = [settled(state.facts) for state in states]
     if len(states) <= MOST_STATES and max(map(len, assumed)) < MOST_FACTS:
         return None
-    first, *others = assumed
-    shared = [fact for fact in first if all(fact in other for other in others)]
+    shared = _in_all(assumed)
     asked = max(_number_asked(facts, shared) for facts in assumed)
     if len(states) <= MOST_STATES and asked < MOST_FACTS:
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -438,18 +439,20 @@ def is_known_set(state: State, variable: str) -> bool:
     """Whether a variable is set so by the program, or by whoever started it, where it asked and goes on only then."""
     return is_set(state.process, variable) or any(
         state.process.environ(name) is None
-        and state.fact(("is", "==", Unknown(("environ", name)), Const(wanted or "1"))) is True
-        for name, _, wanted in (one.partition("=") for one in variable.split())
+        and state.fact(("is", "==", Unknown(("environ", name)), Const(wanted))) is True
+        for name, wanted in _wanted(variable)
     )
 
 
 def is_set(process: Process, variable: str) -> bool:
     """Whether a variable of the environment is ``"1"``, or what ``NAME=0`` says, or so one of several."""
+    return any(Const(wanted) in (process.environ(name) or ()) for name, wanted in _wanted(variable))
+
+
+def _wanted(variable: str) -> Iterator[tuple[str, str]]:
+    """The variables of the environment that a model names, each with what it has to be."""
     for name, _, wanted in (one.partition("=") for one in variable.split()):
-        value = process.environ(name)
-        if value is not None and any(isinstance(a, Const) and a.value == (wanted or "1") for a in value):
-            return True
-    return False
+        yield name, wanted or "1"
 
 
 def keeps_to_cpu(process: Process) -> bool:
