@@ -11,6 +11,7 @@ from cudalint.fixes.copies import Copier, NoCopyError, Way, below
 from cudalint.fixes.edits import Change
 from cudalint.fixes.moves import at_top
 from cudalint.fixes.proposal import Case, Proposal
+from cudalint.fixes.receiving import put_back
 from cudalint.fixes.view import View
 from cudalint.machine.shapes import Form, Shape
 
@@ -73,18 +74,24 @@ def on_the_host(case: Case) -> Iterator[Proposal]:
 
 
 def as_array(case: Case) -> Iterator[Proposal]:
-    """A plain array, which needs nothing of the process that sent it."""
+    """A plain array, which needs nothing of the process that sent it, and a tensor again where it arrives."""
     sent = _sent(case, Way.TO_ARRAY)
     found = case.call_at(case.outcome.anchor)
     loops = None if found is None else _sentinel_loops(found[0])
-    if sent is not None and found is not None and loops is not None:
-        sent = _together(sent, {found[0].path: loops})
-        yield Proposal(
-            "send a NumPy array, which outlives this process",
-            sent,
-            doubt="the receiver gets a NumPy array where it got a tensor, and NumPy has no bfloat16",
-            final=True,
-        )
+    if sent is None or found is None or loops is None:
+        return
+    sent = _together(sent, {found[0].path: loops})
+    back = {} if loops else put_back(case, Way.FROM_ARRAY)
+    kept = (
+        "each value is copied to the host and back" if back else "the receiver gets a NumPy array where it got a tensor"
+    )
+    yield Proposal(
+        "send a NumPy array, which outlives this process"
+        + (", and move it to the GPU where it arrives" if back else ""),
+        _together(sent, back),
+        doubt=f"{kept}, and NumPy has no bfloat16",
+        final=True,
+    )
 
 
 def _sentinel_loops(view: View) -> tuple[Change, ...] | None:

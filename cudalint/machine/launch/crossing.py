@@ -305,9 +305,10 @@ class Transfer:
     """Copies values into the state of another process.
 
     Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.
-    ``lost`` names what could not be found there, ``unfound`` what is of a module that is not found there; where
-    ``copied``, no GPU memory is shared. ``asked``: what classes say of their instances was asked before, by another
-    pickler. ``reducing``: how many calls by which objects are made are being copied, each within another.
+    ``lost`` names what could not be found there, ``unfound`` what is of a module that is not found there, ``refused``
+    what says itself, by raising, that it is not pickled; where ``copied``, no GPU memory is shared. ``asked``: what
+    classes say of their instances was asked before, by another pickler. ``reducing``: how many calls by which objects
+    are made are being copied, each within another.
     """
 
     machine: Machine
@@ -318,6 +319,7 @@ class Transfer:
     memo: dict[Hashable, Ref] = field(default_factory=dict)
     lost: list[str] = field(default_factory=list)
     unfound: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
     copied: bool = False
     asked: bool = False
     reducing: int = 0
@@ -472,7 +474,11 @@ class Transfer:
         if not isinstance(hook, Ref):
             return None
         site, source = self._site(instance.site.module), self.source
-        results = self.machine.call_value((Bound(hook, ref),), [], {}, source.clone(), self._frame(site), site)
+        frame = self._frame(site)
+        results = self.machine.call_value((Bound(hook, ref),), [], {}, source.clone(), frame, site)
+        if not results and frame.raises:
+            cls = source.get(instance.cls)
+            self.refused.append(f"an object of {cls.name}" if isinstance(cls, Class) else "an object")
         if len(results) != 1:
             return None
         self.source, given = results[0]

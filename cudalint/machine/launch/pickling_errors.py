@@ -336,6 +336,11 @@ def module_error(machine: Machine, state: State, start: Start, launch: Launch, w
     return _lost(machine, state, start, launch, f"{what}, which was imported by its path,", how=launch.failure)
 
 
+def refusal(machine: Machine, state: State, start: Start, launch: Launch, what: str) -> Outcome | None:
+    """An object whose own ``__getstate__`` raises, as it pickles what pickle refuses."""
+    return _lost(machine, state, start, launch, f"{what}, whose __getstate__ raises,")
+
+
 def _local(qualname: str) -> str:
     return "a lambda" if "<lambda>" in qualname else f"the local function {qualname.rpartition('.')[2]}"
 

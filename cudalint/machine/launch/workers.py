@@ -22,6 +22,7 @@ from cudalint.machine.launch.pickling_errors import (
     lookup_error,
     module_error,
     nameless_error,
+    refusal,
 )
 from cudalint.machine.launch.sharing import check_gpu_sharing
 from cudalint.machine.launched import Launched
@@ -123,6 +124,10 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             first = _sent(first, transfer)
         if transfer.lost and way.method != "fork":
             lost = lookup_error(machine, state, start, launch, transfer.lost[0])
+            if lost is not None:
+                return Ended(lost, [])
+        if transfer.refused and way.method != "fork":
+            lost = refusal(machine, state, start, launch, transfer.refused[0])
             if lost is not None:
                 return Ended(lost, [])
         if transfer.unfound and fresh:

@@ -7,24 +7,28 @@ from dataclasses import replace
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import pickler_of
 from cudalint.machine.effects.stdlib import copies
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import (
     OF_A_CALL,
     PICKLED,
     PICKLER,
+    Pickler,
     pickles_itself,
     reducer_of,
     reduces_itself,
     register_reducer,
     visited,
 )
+from cudalint.machine.launch.pickling_errors import unpicklable_task
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, TRUE, Ref, Tensor, Value, const, only, unknown
 
 # The field of bytes that are a call by which an object is made.
 _IS_CALL = "<is a call>"
+# By which of them a local function is refused depends on the Python.
+_REFUSED = Raised(None, ("PicklingError", "PickleError", "AttributeError"))
 
 
 def dumps(machine: Machine, call: Call) -> Results:
@@ -39,6 +43,8 @@ def dumps(machine: Machine, call: Call) -> Results:
     if given is None or _pickle_themselves(given, call.state):
         return [(call.state, unknown("bytes", call.site))]
     by = pickler_of(machine, call.path.partition(".")[0])
+    if by is Pickler.NAMES and len(given) == 1 and unpicklable_task(call.state, given) is not None:
+        return machine.fail(call.state, call.frame, _REFUSED)
     made: Results = []
     for one in copies.told(machine, replace(call, args=[given])):
         for state, copy in copies.copied_deep(machine, one, call.label):

@@ -467,7 +467,8 @@ def _used(machine: Machine, call: Call, state: State, group: Group, index: Index
         kind = Kind.COLLECTIVE_BEFORE_DEVICE if later else Kind.RANK_WITHOUT_DEVICE
     else:
         kind = Kind.RANK_WITHOUT_DEVICE
-        machine.record.same_choices[call.site] = tuple(step.site for step in chosen.where.steps())
+        if chosen.index == index:
+            machine.record.same_choices[call.site] = tuple(step.site for step in chosen.where.steps())
     outcome_at = len(machine.record.outcomes)
     launch = process.launch
     how = "crash" if launch is None else launch.failure
