@@ -121,6 +121,20 @@ def _may_start(program: FileProgram, name: str) -> bool:
     )
 
 
+def is_program(program: FileProgram, name: str) -> bool:
+    """Whether a module may be started as a program; one that pytest collects only where it says so itself.
+
+    What only defines something, in a folder without ``__init__.py`` of a package, is a part of that package.
+    """
+    if program.guards_main(name):
+        return True
+    if is_test_module(program.sources[name].path):
+        return False
+    if not program.lies_outside_packages(name) or name in program.importers:
+        return False
+    return not program.lies_below_package(name) or program.acts(name)
+
+
 def tests(module: ir.Module) -> Iterable[ir.Function]:
     """The test functions of a module."""
     for function in functions(module.body):

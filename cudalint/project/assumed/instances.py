@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import functions
+from cudalint.ir.walk import constructor
 from cudalint.machine.effects.frameworks.remote_tasks import itself
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class
@@ -134,8 +134,3 @@ def _is_ours(machine: Machine, cls: Value, state: State) -> bool:
     if not isinstance(ref, Ref) or not isinstance(state.get(ref), Class):
         return False
     return machine.library.function(machine.library_base(ref, state) or "") is None
-
-
-def constructor(module: ir.Module, cls: str) -> ir.Function | None:
-    """The constructor that a class defines itself."""
-    return next((f for f in functions(module.body) if f.qualname == f"{cls}.__init__"), None)
