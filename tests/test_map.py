@@ -21,9 +21,9 @@ from cudalint.machine.mapping import Mapper
 from cudalint.machine.started import Deed
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, hosts
+from cudalint.project.assembling import program
 from cudalint.project.machines import Inquiry
 from cudalint.project.process_map import Begins, Launch, ProcessMap, ProcessNode
-from cudalint.project.program import program
 from cudalint.project.running import Runner
 from cudalint.report.maps.formats import MapFormat, render
 from cudalint.session import Session

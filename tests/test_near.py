@@ -13,9 +13,10 @@ from cudalint.finding import Finding
 from cudalint.limits import DEFAULT, Limits
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
+from cudalint.project.assembling import program
 from cudalint.project.near import naming, near
 from cudalint.project.patience import LEFT_OUT, MOST_DETOURS
-from cudalint.project.program import FileProgram, program
+from cudalint.project.program import FileProgram
 from cudalint.text.source import SourceFile
 
 FILES = {

@@ -25,7 +25,7 @@ from cudalint.project import cores, running, workers
 from cudalint.project.entry_result import EntryResult, as_row, from_row
 from cudalint.project.groups import Group, GroupResult
 from cudalint.project.layout import Layout
-from cudalint.project.program import News, Reads
+from cudalint.project.reads import News, Reads
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
 from cudalint.store import Store

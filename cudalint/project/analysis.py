@@ -237,7 +237,7 @@ def _left_out(basis: Basis, again: set[Entry], changed: set[str], about: Finding
 
 def _importing(basis: Basis, changed: set[str]) -> set[Entry]:
     """The first entries of modules that import changed ones: they may find there now what they lacked."""
-    importers = {owner for name in changed for owner in basis.files.importers.get(name, ())}
+    importers = {owner for name in changed for owner in basis.files.graph.importers.get(name, ())}
     return set(sorted(entry for entry in basis.entered if entry[0] in importers - changed)[:MOST_OTHERS])
 
 

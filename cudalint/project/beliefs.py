@@ -15,13 +15,14 @@ from cudalint.machine.state import Process
 from cudalint.machine.trace import Site
 from cudalint.models.library import load
 from cudalint.project.analysis import Analysis, Options, gathered, hosts
+from cudalint.project.assembling import program
 from cudalint.project.at_work import at_work
 from cudalint.project.entering import entered_modules
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.judging import places_of
 from cudalint.project.machines import Inquiry, Ran
 from cudalint.project.process_map import Mapped, Tree, sites, trees
-from cudalint.project.program import FileProgram, program
+from cudalint.project.program import FileProgram
 from cudalint.project.running import Runner
 from cudalint.project.seen import Seen
 from cudalint.project.summary import summaries

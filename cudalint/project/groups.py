@@ -8,7 +8,7 @@ from typing import Protocol
 
 from cudalint.project.callers import Place
 from cudalint.project.entry_result import EntryResult
-from cudalint.project.program import Broken, News, Reads
+from cudalint.project.reads import Broken, News, Reads
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,7 +106,7 @@ class Machines:
             purpose=purpose,
             follows_few=follows_few,
             assumed=assumed,
-            uses_gpu=purpose.prepares or self.files.reaches_gpu(name) or self.files.facts(name).names_modules,
+            uses_gpu=purpose.prepares or self.files.effects.reaches_gpu(name) or self.files.facts(name).names_modules,
             # Repairs ask for the shapes of what is sent and does not pickle.
             ignores_pickling_errors=bool(self.inquiry.shaped),
             listens=self.inquiry.listens,
@@ -168,5 +168,5 @@ class Machines:
 
     def _preparing(self, host: Host, name: str) -> Machine:
         """A machine for an import that entries begin with: those of many modules, or only of its own."""
-        is_shared = name in self.files.importers
+        is_shared = name in self.files.graph.importers
         return self.of(name, purpose=Purpose.PREPARATION if is_shared else Purpose.OWN_PREPARATION, host=host)

@@ -176,7 +176,7 @@ class Runner:
 
     def _assumed_key(self, name: str) -> str:
         """Of launchers that no entry reached: who may call them lies in the modules that lead there."""
-        near = {name, *self.files.above(name)}
+        near = {name, *self.files.graph.above(name)}
         places = [_outermost(places, near) for places in (self.reached.places, self.reached.before)]
         skipped = sorted(label for owner, label in self.skipped if owner == name)
         return repr(("assumed", name, is_program(self.files, name), places, skipped))

@@ -26,8 +26,9 @@ from cudalint.project.command_lines import CommandLine
 from cudalint.project.entry_result import as_row, from_row
 from cudalint.project.groups import Group, GroupResult
 from cudalint.project.layout import Layout
-from cudalint.project.program import Broken, FileProgram, News, Reads
+from cudalint.project.program import FileProgram
 from cudalint.project.pythons import Hosts
+from cudalint.project.reads import Broken, News, Reads
 from cudalint.project.running import Runner
 from cudalint.store import Store
 from cudalint.text.source import SourceFile

@@ -15,7 +15,8 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
-from cudalint.project.program import FileProgram, Reads
+from cudalint.project.program import FileProgram
+from cudalint.project.reads import Reads
 from cudalint.project.switches import switches
 
 # Each holds all that its process imported; the methods of a class are entries one after the other.
