@@ -24,6 +24,7 @@ LAYERS = (
     "store",
     "disk",
     "limits",
+    "served",
     "models",
     "text",
     "ignored",

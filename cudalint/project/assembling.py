@@ -12,6 +12,7 @@ from cudalint.project.file_facts import KnownFacts
 from cudalint.project.layout import layout
 from cudalint.project.program import FileProgram
 from cudalint.project.scripts import console_scripts, distributions
+from cudalint.served import CONFIGURES, FORKED_TESTS, WORKS
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
@@ -51,12 +52,10 @@ def program(
         result.preloaded |= frozenset(_configured(result, servers))
         # celery finds its application in a module of that name, too.
         homes = [(f"{module}{below}", pool) for module, pool in servers.pools for below in ("", ".celery")]
-        result.preloaded |= {(home, "", f"{deployments.WORKS}{pool}") for home, pool in _placed(result, homes)}
+        result.preloaded |= {(home, "", f"{WORKS}{pool}") for home, pool in _placed(result, homes)}
         result.told = frozenset(_told(result, root))
         if pytest_files.forks(root):
-            result.preloaded |= {
-                (n, "", pytest_files.FORKS) for n in named if pytest_files.is_test_module(named[n].path)
-            }
+            result.preloaded |= {(n, "", FORKED_TESTS) for n in named if pytest_files.is_test_module(named[n].path)}
     return result
 
 
@@ -65,7 +64,7 @@ def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tu
     for path, module, name in servers.configured:
         served = [f"{home}:{name}" for home, _ in _placed(files, [(module, name)])]
         for conf in _files_called(files, path):
-            yield from ((conf, application, deployments.CONFIGURES) for application in served)
+            yield from ((conf, application, CONFIGURES) for application in served)
 
 
 def _is_large_library(files: FileProgram, package: str) -> bool:
