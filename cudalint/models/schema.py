@@ -39,7 +39,7 @@ TRAITS = frozenset(
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
         "keeps-order",
         "calls-when-ready", "calls-at-once", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
-        "only-how-fast",
+        "only-gives", "only-how-fast",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
