@@ -34,8 +34,8 @@ JUDGES = (
 )  # fmt: skip
 # What judges the way from a command to its report, and which entries there are, instead or as well.
 HOSTS = (
-    "cli", "cli_options", "add_noqa", "baseline", "explain", "map", "since", "shell", "streams", "watch", "flake8",
-    "config", "formats",
+    "cli", "cli_options", "workflow", "add_noqa", "baseline", "explain", "map", "since", "shell", "streams", "watch",
+    "flake8", "config", "formats", "patches", "fixing", "robustness",
 )  # fmt: skip
 ENTRIES = (
     "near", "entries", "distance", "patience", "prepared", "instances", "command_lines", "relevance", "questions",

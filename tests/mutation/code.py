@@ -87,8 +87,12 @@ def code_mutants(kind: str, module: str) -> Iterator[CodeMutant]:
     tree = _tree(module)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     file = Path(_path(module)).as_posix().rpartition("cudalint/")[2]
+    decorating = {
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for d in f.decorator_list for n in ast.walk(d)
+    }
     for number, node in enumerate(ast.walk(tree)):
-        for how in _ways(node, parents):
+        # What decorates a function has done so already, and is no part of its code.
+        for how in _ways(node, parents) if id(node) not in decorating else ():
             function = _around(node, parents)
             statement: ast.AST = node
             while not isinstance(statement, ast.stmt):
