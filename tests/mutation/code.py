@@ -194,11 +194,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _functions_at(module: ModuleType, name: str, row: int) -> Iterator[FunctionType]:
-    """The function that begins in a row, whatever is wrapped around it."""
+    """The function that begins in a row, whatever is wrapped around it: a property, another function, a command."""
     holders: list[Any] = [module, *(c for c in vars(module).values() if inspect.isclass(c))]
     for holder in holders:
         found: Any = vars(holder).get(name)
-        found = getattr(found, "fget", None) or getattr(found, "__func__", found)
+        found = getattr(found, "fget", None) or getattr(found, "__func__", None) or getattr(found, "callback", found)
         while (found is not None and not isinstance(found, FunctionType)) or hasattr(found, "__wrapped__"):
             found = getattr(found, "__wrapped__", None)
         if found is not None and found.__code__.co_firstlineno == row:
