@@ -255,11 +255,13 @@ CHECKS = "--watch checks: leave out what repairs, silences, lists or keeps"
         *((("--watch", *other), CHECKS) for other in (("--fix",), ("--fix-only",), ("--diff",), ("--show-files",))),
         (("--watch", "--add-noqa"), CHECKS),
         (("--watch", "--write-baseline", "known.json"), CHECKS),
+        (("--prune-baseline",), "--prune-baseline needs a baseline: --baseline FILE, or the key in the configuration"),
+        (("--write-baseline", "known.json", "-"), "standard input is not part of a project, so it has no baseline"),
         (("--watch", "-"), "--watch waits for files to change: standard input is none"),
         (("--watch", "--stdin-filename", "a.py", "-"), "--watch waits for files to change: standard input is none"),
     ],
 )
-def test_options_that_ask_for_two_things_at_once_are_refused(
+def test_options_that_contradict_one_another_are_refused(
     run: Run, tmp_path: Path, options: tuple[str, ...], said: str
 ) -> None:
     (tmp_path / "a.py").write_text("import torch\n", encoding="utf-8")
