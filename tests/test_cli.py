@@ -222,6 +222,8 @@ def test_version_and_help(run: Run) -> None:
 
 
 def test_config_shows_where_it_comes_from(run: Run, tmp_path: Path) -> None:
+    unmarked = "# no project root: what named files import from beside them is read too"
+    assert run("config").stdout.splitlines()[:2] == ["# no pyproject.toml: all defaults", unmarked]
     write(tmp_path / "pyproject.toml", '[tool.cudalint]\nselect = ["CUD1"]\ntarget-version = "3.12"\n')
     shown = run("config").stdout
     assert str(tmp_path / "pyproject.toml") in shown

@@ -238,3 +238,33 @@ def test_repairs_of_files_that_are_not_checked_are_not_offered(run: Run, tmp_pat
     (tmp_path / "lib/launching.py").rename(project / "launching.py")
     assert run("check", "main.py", cwd=project).stdout.endswith(aside)
     assert run("check", cwd=project).stdout.endswith("You can have 1 repair with --fix (--diff shows what).\n")
+
+
+WHOLE = "a baseline is about the whole project: leave out --since"
+SILENCES = "--add-noqa silences findings: leave out --fix, --diff and --write-baseline"
+CHECKS = "--watch checks: leave out what repairs, silences, lists or keeps"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--since", "HEAD", "--write-baseline", "known.json"), WHOLE),
+        (("--since", "HEAD", "--prune-baseline"), WHOLE),
+        *((("--add-noqa", *other), SILENCES) for other in (("--fix",), ("--fix-only",), ("--diff",))),
+        (("--add-noqa", "--write-baseline", "known.json"), SILENCES),
+        *((("--watch", *other), CHECKS) for other in (("--fix",), ("--fix-only",), ("--diff",), ("--show-files",))),
+        (("--watch", "--add-noqa"), CHECKS),
+        (("--watch", "--write-baseline", "known.json"), CHECKS),
+        (("--prune-baseline",), "--prune-baseline needs a baseline: --baseline FILE, or the key in the configuration"),
+        (("--write-baseline", "known.json", "-"), "standard input is not part of a project, so it has no baseline"),
+        (("--watch", "-"), "--watch waits for files to change: standard input is none"),
+        (("--watch", "--stdin-filename", "a.py", "-"), "--watch waits for files to change: standard input is none"),
+    ],
+)
+def test_options_that_contradict_one_another_are_refused(
+    run: Run, tmp_path: Path, options: tuple[str, ...], said: str
+) -> None:
+    (tmp_path / "a.py").write_text("import torch\n", encoding="utf-8")
+    done = run("check", *options)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"cudalint: error: {said}\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.py"]

@@ -95,3 +95,13 @@ def test_cuda_on_some_ways_to_a_launch_is_said(tmp_path: Path) -> None:
     path.write_text(text, encoding="utf-8")
     seen = Session(config.load([str(path)])).seen(str(path))
     assert any("CUDA used before on some paths: line " in words for _, words in seen.launches)
+
+
+def test_a_finding_is_told_at_each_row_of_its_call(run: Run, tmp_path: Path) -> None:
+    launch = "multiprocessing.get_context('fork').Pool(\n        1,\n        initializer=work,\n    )"
+    text = program("torch.cuda.init()", launch.replace("initializer=work,", "initializer=work, initargs=(1,),"))
+    (tmp_path / "train.py").write_text(f"{text}    print('here')\n", encoding="utf-8")
+    begin = row(text, "Pool(")
+    said = f"error[CUD101] at {begin}:5: "
+    shown = [said in run("explain", f"train.py:{begin + more}").stdout for more in range(-1, 5)]
+    assert shown == [False, True, True, True, True, False]

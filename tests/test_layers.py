@@ -24,6 +24,7 @@ LAYERS = (
     "store",
     "disk",
     "limits",
+    "served",
     "models",
     "text",
     "ignored",
@@ -47,9 +48,15 @@ LAYERS = (
     "project.prepared",
     "project.patience",
     "project.switches",
-    "project.instances",  # runs imports aside, for all entries
+    "project.groups",
+    "project.machines",  # makes them for entries
+    "project.reached",
+    "project.calling",  # imports modules and calls functions on them
+    "project.tested",
+    "project.started",
+    "project.assumed",
     "project.process_map",
-    "project.running",  # runs entries on the machine
+    "project.running",  # runs all entries in their order
     "project.worker",  # does so for another process
     "project.workers",
     "project.summary",

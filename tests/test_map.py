@@ -21,8 +21,9 @@ from cudalint.machine.mapping import Mapper
 from cudalint.machine.started import Deed
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, hosts
+from cudalint.project.assembling import program
+from cudalint.project.machines import Inquiry
 from cudalint.project.process_map import Begins, Launch, ProcessMap, ProcessNode
-from cudalint.project.program import program
 from cudalint.project.running import Runner
 from cudalint.report.maps.formats import MapFormat, render
 from cudalint.session import Session
@@ -452,7 +453,7 @@ def test_only_a_map_notes_processes(tmp_path: Path) -> None:
     path.write_text(FORKED, encoding="utf-8")
     for maps in (False, True):
         files = program(tuple(sources(path)), load(()))
-        (ran,) = Runner(files, hosts(Options()), maps=maps).run(["train"])
+        (ran,) = Runner(files, hosts(Options()), inquiry=Inquiry(maps=maps)).run(["train"])
         assert isinstance(ran.machine, Mapper) is maps
         assert (ran.machine.record.processes_noted is not None) is maps
 

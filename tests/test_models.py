@@ -16,7 +16,7 @@ import cudalint.models
 from cudalint.finding import Severity
 from cudalint.machine.effects.registry import EFFECTS
 from cudalint.models.library import load
-from cudalint.models.schema import DOES
+from cudalint.models.schema import DOES, FUNCTION_KEYS, TRAITS
 from cudalint.project.analysis import Options, analyse
 from cudalint.project.markers import Text, may_launch, worth_a_look
 from cudalint.text.source import SourceFile
@@ -277,6 +277,16 @@ def test_an_effect_of_ones_own_makes_a_repair_safe_and_another_does_not(run: Run
 
 def test_a_model_may_name_every_effect_and_no_other() -> None:
     assert set(EFFECTS) == DOES
+
+
+def test_models_have_all_that_they_may_have() -> None:
+    """What no shipped model says nothing has tried: it may be read by nobody, and a model of one's own that says it
+    would be believed to mean something."""
+    documents = [tomli.loads(path.read_text()) for path in Path(cudalint.models.__file__).parent.glob("*.toml")]
+    entries = [entry for document in documents for entry in document.get("function", ())]
+    assert FUNCTION_KEYS.keys() - {key for entry in entries for key in entry} == set()
+    assert DOES - {entry.get("does") for entry in entries} == set()
+    assert TRAITS - {trait["is"] for document in documents for trait in document.get("trait", ())} == set()
 
 
 def test_a_name_where_it_is_defined_is_known_as_the_shorter_one() -> None:

@@ -13,9 +13,10 @@ from cudalint.finding import Finding
 from cudalint.limits import DEFAULT, Limits
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
+from cudalint.project.assembling import program
+from cudalint.project.import_graph import ImportGraph
 from cudalint.project.near import naming, near
 from cudalint.project.patience import LEFT_OUT, MOST_DETOURS
-from cudalint.project.program import FileProgram, program
 from cudalint.text.source import SourceFile
 
 FILES = {
@@ -64,7 +65,7 @@ def test_of_a_whole_project_no_names_are_looked_for(monkeypatch: pytest.MonkeyPa
     """It would take each module with each: two minutes for transformers."""
     texts = [SourceFile(f"/p/{name}", text, text.encode()) for name, text in FILES.items()]
     read = program(texts, load(), "/p")
-    monkeypatch.setattr(FileProgram, "below", None)
+    monkeypatch.setattr(ImportGraph, "below", None)
     assert naming(read, frozenset(read.sources), sorted(read.sources)) == read.sources.keys()
 
 

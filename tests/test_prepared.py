@@ -10,9 +10,9 @@ from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, S
 from cudalint.machine.state import Lineage, Process
 from cudalint.models.library import load
 from cudalint.project.analysis import Options, analyse
+from cudalint.project.assembling import program
 from cudalint.project.entries import candidates
 from cudalint.project.prepared import PreparedImports
-from cudalint.project.program import program
 from cudalint.project.pythons import Hosts
 from cudalint.project.running import Runner
 from cudalint.text.source import SourceFile

@@ -8,7 +8,7 @@ import pytest
 from fixture_markers import known_misses
 from small_projects import FOLDER, Place, cases, files, findings, marked, places
 
-from cudalint.project import program
+from cudalint.project import assembling
 from cudalint.project.analysis import Options, analyse
 from cudalint.text.source import SourceFile
 
@@ -159,7 +159,7 @@ def test_scripts_beside_a_library_see_its_source_and_tests_do_where_that_is_smal
         return [f"{Path(f.span.filename).name} {f.code}" for f in findings]
 
     assert found() == ["test_run.py CUD101", "run.py CUD101"]
-    monkeypatch.setattr(program, "LARGE_LIBRARY", 0)
+    monkeypatch.setattr(assembling, "LARGE_LIBRARY", 0)
     assert found() == ["run.py CUD101"]
 
 

@@ -92,3 +92,68 @@ def test_what_becomes_of_a_program_however_it_is_written_down(tmp_path: Path, na
     assert {file: (tmp_path / file).read_bytes() for file in files(diff)} == {
         file: write(side(rows, " +")) for file, rows in files(diff).items()
     }
+
+
+OF_A_RANK = """\
+import os
+
+import torch
+import torch.distributed as dist
+
+
+def main():
+    dist.init_process_group("gloo")
+    rank = {}
+    local_rank = int(os.environ["LOCAL_RANK"])
+    torch.cuda.set_device(rank)
+    print(local_rank)
+
+
+if __name__ == "__main__":
+    main()
+"""
+OF_A_WORKER = """\
+import multiprocessing as mp
+
+import cupy
+import torch
+
+
+def work(n, side):
+    print(cupy.ones(n).sum(), torch.ones(n), side)
+
+
+if __name__ == "__main__":
+    made = {}
+    p = mp.get_context("spawn").Process(target=work, args=(2, made))
+    p.start()
+    p.join()
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "value", "goes"),
+    [
+        (OF_A_RANK, 'int(os.environ["RANK"])', True),
+        (OF_A_RANK, 'int(os.environ.get("RANK"))', True),
+        (OF_A_RANK, 'int(os.getenv("RANK"))', True),
+        (OF_A_RANK, 'int(str(os.environ["RANK"]))', True),
+        (OF_A_RANK, "dist.get_rank()", True),
+        (OF_A_RANK, "dist.get_rank() - dist.get_world_size()", True),
+        (OF_A_RANK, "dist.get_rank(dist.group.WORLD)", False),
+        (OF_A_RANK, 'os.environ.setdefault("RANK", "0") and dist.get_rank()', False),
+        (OF_A_WORKER, "cupy.cuda.Stream()", True),
+        (OF_A_WORKER, "cupy.cuda.Event()", True),
+        (OF_A_WORKER, "torch.cuda.Stream()", True),
+        (OF_A_WORKER, "torch.cuda.Event()", True),
+        (OF_A_WORKER, "torch.cuda.Stream(priority=print(1))", False),
+    ],
+)
+def test_a_variable_goes_with_its_last_use_where_its_value_does_nothing(program: str, value: str, goes: bool) -> None:
+    text = program.format(value)
+    analysis = analysed({"program.py": text})
+    (finding,) = [one for one in analysis.findings if one.code in ("CUD305", "CUD506")]
+    after = apply(text, as_changes(text, repaired(analysis, [finding])[finding].edits))
+    assert after != text
+    name = "rank" if program is OF_A_RANK else "made"
+    assert (f"{name} = {value}\n" not in after) is goes

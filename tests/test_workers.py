@@ -23,9 +23,9 @@ from cudalint.machine.questions import Either
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project import cores, running, workers
 from cudalint.project.entry_result import EntryResult, as_row, from_row
+from cudalint.project.groups import Group, GroupResult
 from cudalint.project.layout import Layout
-from cudalint.project.program import News, Reads
-from cudalint.project.running import Group, GroupResult
+from cudalint.project.reads import News, Reads
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
 from cudalint.store import Store
@@ -215,7 +215,7 @@ def test_who_interrupts_a_run_leaves_nobody_behind(project: Path, tmp_path: Path
     # a thread waits for its turn (for the GIL) is noticed after the call that it makes next, so that calls are short.
     waits = tmp_path / "waits"
     wait = f"lambda *a: (open({str(waits)!r}, 'w').close(), [time.sleep(0.05) for _ in range(12_000)])"
-    script.write_text(SCRIPT.replace("print(len", f"running.Runner._real = _ = {wait}\nprint(len"))
+    script.write_text(SCRIPT.replace("print(len", f"running.Runner._entries = _ = {wait}\nprint(len"))
     run = subprocess.Popen(
         [sys.executable, str(script), str(project)],
         stdout=subprocess.DEVNULL,

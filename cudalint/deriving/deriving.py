@@ -36,7 +36,9 @@ from cudalint.machine.interpreter import Host
 from cudalint.machine.state import Process
 from cudalint.machine.values import Ref, only, unknown
 from cudalint.models.library import Library
-from cudalint.project.program import MOST_REACHED, FileProgram, program
+from cudalint.project.assembling import program
+from cudalint.project.import_graph import MOST_REACHED
+from cudalint.project.program import FileProgram
 
 _OLDER, _NEWER = Host((3, 10), (3, 10)), Host((3, 14), (3, 14))
 _LEVELS = {Level.QUERY: "query", Level.INIT: "init"}
@@ -167,9 +169,9 @@ class _Deriver:
             self._function(self._subject(definition, definition.node), name)
 
     def _matters(self, module: str) -> bool:
-        if self.files.reaches_gpu(module):
+        if self.files.effects.reaches_gpu(module):
             return True
-        return any(self.files.facts(n).may_launch for n in (module, *self.files.reach(module)))
+        return any(self.files.facts(n).may_launch for n in (module, *self.files.graph.reach(module)))
 
     def _subject(
         self, definition: Definition, function: ir.Function | None, method: str = "", reads: bool = False

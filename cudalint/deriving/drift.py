@@ -17,7 +17,8 @@ from cudalint.ir.depth import MACHINE, room
 from cudalint.ir.walk import inner_statements
 from cudalint.models.library import load
 from cudalint.models.releases import numbers, parsed
-from cudalint.project.program import FileProgram, program
+from cudalint.project.assembling import program
+from cudalint.project.program import FileProgram
 
 # How conditions name a variable of the environment, which is no parameter.
 _VARIABLE = "os.environ."

@@ -251,12 +251,13 @@ class _Search:
             # The cells of a notebook are for people, who may use what they import in those that they write next.
             return text
         others = [texts.get(p, old) for p, old in self._old.items() if p != path]
+        traits = self._basis.files.library.traits if proposal.proof is Proof.NEVER else None
         for _ in range(MOST_UNNEEDED):
             try:
                 after = self._run.views.of(SourceFile(path, text, text.encode()), module)
             except cst.ParserSyntaxError:
                 return text
-            changes = without_unneeded(before, after, others, variables=proposal.proof is Proof.NEVER)
+            changes = without_unneeded(before, after, others, traits)
             if not changes:
                 return text
             text = apply(text, changes)

@@ -17,6 +17,7 @@ from cudalint.fixes import layout, names
 from cudalint.fixes.edits import Change
 from cudalint.fixes.statements import is_docstring
 from cudalint.fixes.view import View, dotted, imported
+from cudalint.models.traits import Traits
 
 _WORD = re.compile(r"[^\W\d]\w*")
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
@@ -24,13 +25,8 @@ _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _LOOK_AROUND = frozenset({"globals", "locals", "vars", "eval", "exec", "dir", "__dict__", "getmembers"})
 _IMPORTS = (cst.Import, cst.ImportFrom)
 _TYPE_COMMENT = re.compile(r"#\s*type:")
-# Calls that give a value and do nothing else that a program would miss.
-_ONLY_MADE = frozenset(
-    {
-        "int", "str", "os.getenv", "os.environ.get", "torch.device", "torch.cuda.Stream", "torch.cuda.Event",
-        "torch.distributed.get_rank", "torch.distributed.get_world_size", "cupy.cuda.Stream", "cupy.cuda.Event",
-    }
-)  # fmt: skip
+# The trait of calls that give a value and do nothing else that a program would miss.
+_ONLY_GIVES = "only-gives"
 _READ = frozenset({"os.environ"})
 
 
@@ -49,10 +45,12 @@ def _removable(view: View) -> frozenset[str]:
     return frozenset(found)
 
 
-def without_unneeded(before: View, after: View, others: Iterable[str], *, variables: bool) -> list[Change]:
+def without_unneeded(
+    before: View, after: View, others: Iterable[str], variables_by: Traits | None = None
+) -> list[Change]:
     """The changes that take away one thing that nothing uses any more; none where there is no such thing.
 
-    ``others``: the texts of the other files. ``variables``: those may go, too.
+    ``others``: the texts of the other files. ``variables_by``: those may go, too, whose values do nothing by these.
     """
     if not _LOOK_AROUND.isdisjoint(after.names()):
         return []
@@ -61,7 +59,7 @@ def without_unneeded(before: View, after: View, others: Iterable[str], *, variab
             changes = _without_alias(after, node)
             if changes:
                 return changes
-    for statement in _unused_variables(before, after) if variables else ():
+    for statement in _unused_variables(before, after, variables_by) if variables_by is not None else ():
         return layout.taken_out(after, statement)
     return []
 
@@ -203,7 +201,7 @@ def _is_loaded_elsewhere(view: View, statement: cst.Import | cst.ImportFrom) -> 
 # -- variables -------------------------------------------------------------------------------------------------
 
 
-def _unused_variables(before: View, after: View) -> Iterator[cst.BaseStatement]:
+def _unused_variables(before: View, after: View, traits: Traits) -> Iterator[cst.BaseStatement]:
     """Assignments of functions, and of the main guard, whose names nothing reads any more."""
     used, still = before.once(_used_by_scope), after.once(_used_by_scope)
     for scope in _scopes(after):
@@ -218,7 +216,7 @@ def _unused_variables(before: View, after: View) -> Iterator[cst.BaseStatement]:
                 continue
             is_plain = len(assigned.targets) == 1 and isinstance(node.target, cst.Name)
             is_own = scope is not after.tree or layout.is_guard(after, after.outermost(node))
-            if is_plain and is_own and _does_nothing(after, assigned.value) and _may_go(after, line):
+            if is_plain and is_own and _does_nothing(after, assigned.value, traits) and _may_go(after, line):
                 yield line
 
 
@@ -244,7 +242,7 @@ def _may_go(view: View, line: cst.BaseStatement) -> bool:
     return layout.has_own_rows(view, line) and not has_comment and len(view.siblings(line)) > 1
 
 
-def _does_nothing(view: View, value: cst.BaseExpression) -> bool:
+def _does_nothing(view: View, value: cst.BaseExpression, traits: Traits) -> bool:
     """Whether to work out a value changes nothing, and is sure to end well where the program did so far."""
     match value:
         case cst.Name() | cst.Integer() | cst.Float() | cst.SimpleString():
@@ -254,17 +252,18 @@ def _does_nothing(view: View, value: cst.BaseExpression) -> bool:
         case cst.Subscript(value=base):
             return _library_name(view, base) in _READ
         case cst.BinaryOperation(left=left, right=right):
-            return _does_nothing(view, left) and _does_nothing(view, right)
+            return _does_nothing(view, left, traits) and _does_nothing(view, right, traits)
         case cst.Call(func=func, args=args):
-            return _library_name(view, func) in _ONLY_MADE and all(_does_nothing(view, arg.value) for arg in args)
+            is_given = traits.has(_library_name(view, func), _ONLY_GIVES)
+            return is_given and all(_does_nothing(view, arg.value, traits) for arg in args)
     return False
 
 
 def _library_name(view: View, node: cst.BaseExpression) -> str:
-    """The name of a library that an expression is, or of a builtin; what it is called here where it is neither."""
+    """The name of a library or of a builtin that an expression is, if it is one."""
     root, dot, rest = dotted(node).partition(".")
     binding = view.bindings().get(root)
     if binding is None:
-        return root + dot + rest
+        return f"builtins.{root}{dot}{rest}"
     whole = binding.module if binding.name is None else f"{binding.module}.{binding.name}"
     return f"{whole if '.' not in whole or binding.name or root != whole.partition('.')[0] else root}{dot}{rest}"

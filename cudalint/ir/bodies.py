@@ -10,9 +10,11 @@ import libcst as cst
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import TREE, room
 from cudalint.ir.looks import Looks
-from cudalint.ir.lower import Lowering, Outer, parse
+from cudalint.ir.lower import Lowering
 from cudalint.ir.outline import Outline
+from cudalint.ir.parsing import parse
 from cudalint.ir.pickled import decoded, encoded
+from cudalint.ir.units import Outer
 
 
 @dataclass(slots=True, eq=False)

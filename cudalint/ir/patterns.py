@@ -159,3 +159,28 @@ def _is_instance(subject: ir.Expr, kind: ir.Expr, pattern: cst.CSTNode, lowers: 
 def _call(name: str, args: tuple[ir.Expr, ...], node: cst.CSTNode, lowers: Lowers) -> ir.Expr:
     mark = lowers.mark(node)
     return ir.Call(mark, ir.Name(mark, name), tuple(ir.Arg(arg, None, "") for arg in args))
+
+
+def captures(pattern: cst.CSTNode) -> set[str]:
+    """Names that a match pattern binds."""
+    found: set[str] = set()
+    stack: list[cst.CSTNode] = [pattern]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.MatchAs | cst.MatchStar) and node.name is not None:
+            found.add(node.name.value)
+        if isinstance(node, cst.MatchMapping) and node.rest is not None:
+            found.add(node.rest.value)
+        stack.extend(node.children)
+    return found
+
+
+def compared(pattern: cst.MatchPattern | None) -> list[cst.BaseExpression]:
+    """What a pattern compares its subject with; empty where it does something else too."""
+    match pattern:
+        case cst.MatchValue(value=value) | cst.MatchSingleton(value=value):
+            return [value]
+        case cst.MatchOr(patterns=elements):
+            parts = [compared(element.pattern) for element in elements]
+            return [value for part in parts for value in part] if all(parts) else []
+    return []

@@ -10,9 +10,11 @@ import libcst as cst
 from cudalint.finding import Position, Span
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import TREE, room
-from cudalint.ir.lower import Lowering, Outer, origins, parse
+from cudalint.ir.lower import Lowering, origins
 from cudalint.ir.outline import Outline, outline
+from cudalint.ir.parsing import parse
 from cudalint.ir.places import Places
+from cudalint.ir.units import Outer
 
 
 def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[int, Span]:

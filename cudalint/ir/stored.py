@@ -18,11 +18,13 @@ from cudalint import fingerprint
 from cudalint.finding import Position, Span
 from cudalint.ir import nodes as ir
 from cudalint.ir.bodies import Bodies, Postponed
-from cudalint.ir.lower import Lowering, Outer, lower, parse
+from cudalint.ir.lower import Lowering, lower
 from cudalint.ir.outline import Outline, Piece, outline, rows_of
+from cudalint.ir.parsing import parse
 from cudalint.ir.pickled import decoded, encoded
 from cudalint.ir.positions import spans
 from cudalint.ir.trouble import trouble
+from cudalint.ir.units import Outer
 from cudalint.store import Store
 from cudalint.text.guard import refuse
 

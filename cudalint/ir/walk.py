@@ -91,6 +91,11 @@ def is_of_class(module: ir.Module, method: ir.Function) -> bool:
     )
 
 
+def constructor(module: ir.Module, cls: str) -> ir.Function | None:
+    """The constructor that a class of a module defines itself."""
+    return next((f for f in functions(module.body) if f.qualname == f"{cls}.__init__"), None)
+
+
 def mentions(module: ir.Module, words: Set[str]) -> bool:
     """Whether one of these words stands anywhere in a module."""
     return not module.words.isdisjoint(words) or any(f.mentions(words) for f in functions(module.body))

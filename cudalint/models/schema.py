@@ -39,7 +39,7 @@ TRAITS = frozenset(
         "on-console", "lets-go", "waits-for-child", "fills-shared", "takes-shared", "reads-shared", "as-they-come",
         "keeps-order",
         "calls-when-ready", "calls-at-once", "gives-earlier", "restores", "keeps-some", "chooses-sharing",
-        "only-how-fast",
+        "only-gives", "only-how-fast",
         "reads-json", "reads-toml", "reads-yaml", "shows-own-text", "shows-rows",
         "without-order", "gives-descriptor", "fails-first", "tells-failure", "reads-later", "draws-later",
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
@@ -49,7 +49,7 @@ TRAITS = frozenset(
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
-_KEYS: dict[str, type | tuple[type, ...]] = {
+FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "names": list,
     "does": str,
     "params": list,
@@ -68,8 +68,6 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "library": str,
     "family": str,
     "method": str,
-    "initializer": str,
-    "initargs": str,
     "workers": str,
     "function": str,
     "runs": str,
@@ -92,7 +90,6 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "resets": str,
     "refuses": str,
     "requires": str,
-    "reused": bool,
     "unless-env": str,
     "releases": str,
     "decorator": bool,
@@ -111,10 +108,7 @@ _KEYS: dict[str, type | tuple[type, ...]] = {
     "key": str,
     "value": str,
     "fixes-method": bool,
-    "shares": bool,
-    "exact": bool,
     "expected": bool,
-    "selects": str,
     "sets": dict,
     "note": str,
     "state": str,
@@ -345,7 +339,7 @@ def _effect(entry: Mapping[str, object], source: str) -> None:
 
 
 def _function(entry: Mapping[str, object], source: str) -> None:
-    where = _named(entry, "function", _KEYS, source)
+    where = _named(entry, "function", FUNCTION_KEYS, source)
     does = entry.get("does")
     if not isinstance(does, str):
         raise ModelError(f"{where}: does is missing: it names what the function does")

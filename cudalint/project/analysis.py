@@ -28,10 +28,13 @@ from cudalint.project.entries import candidates
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.entry_store import EntryStore, identity
 from cudalint.project.file_facts import KnownFacts
+from cudalint.project.groups import Others
 from cudalint.project.judging import findings_of, syntax_errors
+from cudalint.project.machines import Entry, Inquiry
 from cudalint.project.program import FileProgram
 from cudalint.project.pythons import Hosts
-from cudalint.project.running import Entry, Others, Runner
+from cudalint.project.reached import Reached
+from cudalint.project.running import Runner
 from cudalint.project.worker import Brief
 from cudalint.project.workers import Workers
 from cudalint.settings_files import SettingsFiles
@@ -234,7 +237,7 @@ def _left_out(basis: Basis, again: set[Entry], changed: set[str], about: Finding
 
 def _importing(basis: Basis, changed: set[str]) -> set[Entry]:
     """The first entries of modules that import changed ones: they may find there now what they lacked."""
-    importers = {owner for name in changed for owner in basis.files.importers.get(name, ())}
+    importers = {owner for name in changed for owner in basis.files.graph.importers.get(name, ())}
     return set(sorted(entry for entry in basis.entered if entry[0] in importers - changed)[:MOST_OTHERS])
 
 
@@ -311,7 +314,13 @@ def shapes(basis: Basis, about: Finding, places: frozenset[Site]) -> Mapping[Sit
     skipped = _skipped(basis, names, entries)
     left = _left(basis, names, skipped)
     runner = Runner(
-        basis.files, hosts(basis.options), basis.alone, left, shaped=places, chosen=entries, skipped=skipped
+        basis.files,
+        hosts(basis.options),
+        basis.alone,
+        Reached(left),
+        Inquiry(shaped=places),
+        chosen=entries,
+        skipped=skipped,
     )
     return noted(ran.machine for ran in runner.run(names) if isinstance(ran.machine, Watcher))
 
@@ -344,12 +353,10 @@ def inherited(
         after.files,
         hosts(after.options),
         after.alone,
-        left,
+        Reached(left),
+        Inquiry(proves=True, without_gpus=without_gpus, at_most=at_most),
         chosen=chosen,
         skipped=skipped,
-        proves=True,
-        without_gpus=without_gpus,
-        at_most=at_most,
     )
 
     def machines() -> Iterator[Machine]:
@@ -376,7 +383,7 @@ def _run(
         files,
         hosts(options),
         alone,
-        set(entered),
+        Reached(set(entered)),
         chosen=chosen,
         skipped=skipped,
         kept=kept,

@@ -67,7 +67,7 @@ def _levels(files: FileProgram, name: str) -> Iterator[list[str]]:
     """The modules that import a module, the nearest first, without tests."""
     seen, level = {name}, {name}
     for _ in range(_MOST_LEVELS):
-        level = {above for below in level for above in files.importers.get(below, ())} - seen
+        level = {above for below in level for above in files.graph.importers.get(below, ())} - seen
         level = {above for above in level if not is_test_module(files.sources[above].path)}
         if not level:
             return

@@ -15,13 +15,15 @@ from cudalint.machine.state import Process
 from cudalint.machine.trace import Site
 from cudalint.models.library import load
 from cudalint.project.analysis import Analysis, Options, gathered, hosts
+from cudalint.project.assembling import program
 from cudalint.project.at_work import at_work
 from cudalint.project.entering import entered_modules
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.judging import places_of
+from cudalint.project.machines import Inquiry, Ran
 from cudalint.project.process_map import Mapped, Tree, sites, trees
-from cudalint.project.program import FileProgram, program
-from cudalint.project.running import Ran, Runner
+from cudalint.project.program import FileProgram
+from cudalint.project.running import Runner
 from cudalint.project.seen import Seen
 from cudalint.project.summary import summaries
 from cudalint.store import Store
@@ -102,7 +104,7 @@ def _watching(
     """The entries that have to do with a file, run with an eye on some of its places; ``maps``: processes are noted."""
     if filename in files.names:
         names = entered_modules(files, frozenset({filename})) or [files.names[filename]]
-        yield from Runner(files, hosts(options), watched=watched, maps=maps).run(names)
+        yield from Runner(files, hosts(options), inquiry=Inquiry(watched=watched, maps=maps)).run(names)
 
 
 def _at(at: Mapping[Site, Sequence[Process]], spans: Mapping[Site, Span], site: Site) -> Sequence[Process]:
@@ -151,7 +153,7 @@ def functions(
 ) -> list[str]:
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
-    ran = Runner(files, hosts(options), listens=True).run(entered_modules(files, about))
+    ran = Runner(files, hosts(options), inquiry=Inquiry(listens=True)).run(entered_modules(files, about))
     return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
 
 
@@ -190,7 +192,7 @@ def processes(
     """Run the entries that have to do with some files, and note what their processes do."""
     files = program(sources, load(options.models), root, store)
     names = None if about is None else frozenset(files.names[path] for path in about if path in files.names)
-    runner = Runner(files, hosts(options), maps=True, about=names)
+    runner = Runner(files, hosts(options), inquiry=Inquiry(maps=True), about=names)
     mapped: list[Mapped] = []
 
     def results() -> Iterator[EntryResult]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
-from cudalint.project.program import FileProgram, Reads
+from cudalint.project.program import FileProgram
+from cudalint.project.reads import Reads
 
 MOST_MODULES = 6
 MOST_CALLERS = 6
@@ -99,7 +100,7 @@ class Callers:
     def _users(self, name: str) -> list[str]:
         """A module and those that import it, the nearest first."""
         if name not in self._above:
-            importers = self.files.importers
+            importers = self.files.graph.importers
             order = {name: None}
             level = [name]
             while level and len(order) < MOST_USERS:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cudalint import disk
+from cudalint.served import SELDON, WORKS
 from cudalint.text import settings
 
 _NAMED = re.compile(
@@ -46,8 +47,6 @@ _COMMAND_ENDS = re.compile(r"&&|\|\||[;|&]|\s#")
 _TARGET = re.compile(r"([A-Za-z_][\w.]*):([A-Za-z_]\w*(?:\(\))?)$")
 _PRELOADS, _FACTORY = "--preload", "--factory"
 _CONFIGURED = frozenset({"-c", "--config"})
-# What stands for gunicorn where a file is its configuration.
-CONFIGURES = "gunicorn --config"
 # Rows of YAML: words on rows of their own, and text whose rows are one.
 _ITEM = re.compile(r"([ \t]*)-[ \t]+(\S.*)")
 _FOLDED = re.compile(r"([ \t]*)[\w-]+:[ \t]*>[-+]?[ \t]*")
@@ -57,8 +56,7 @@ _DOCUMENTS = re.compile(r"^---.*$", re.MULTILINE)
 # Seldon's command is told a class by its name, which an image made from source has in a variable.
 _SELDON, _SELDON_NAME = "seldon-core-microservice", "MODEL_NAME"
 _CLASS = re.compile(r"[A-Za-z_][\w.]*$")
-# What stands for celery's worker, with the kind of its pool; by which options it is told its application and that.
-WORKS = "celery worker:"
+# By which options celery's worker is told its application and its pool.
 _APPLICATION, _POOL = ("-A", "--app"), ("-P", "--pool")
 _POOLS = frozenset({"", "prefork", "processes", "solo", "threads", "eventlet", "gevent"})
 _VARIABLE = re.compile(r"^[ \t]*(?:ENV[ \t]+|export[ \t]+)?(\w+)(?:=|[ \t]+)[\"']?([\w.]+)", re.MULTILINE)
@@ -312,7 +310,7 @@ def _of_seldon(text: str, *, built: bool) -> Iterator[_Started]:
     for name in names:
         module, _, last = name.rpartition(".")
         if _CLASS.match(name) is not None:
-            yield _Started("seldon", module or last, last, preloads=True)
+            yield _Started(SELDON, module or last, last, preloads=True)
 
 
 def _options(words: list[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ MOST_BETWEEN = 1_000_000
 def lies_far(program: FileProgram, name: str) -> bool:
     """Whether a module reaches more code than a test is followed through."""
     left = MOST_BETWEEN
-    for home in program.reach(name):
+    for home in program.graph.reach(name):
         left -= program.facts(home).weight
         if left < 0:
             return True
@@ -28,7 +28,7 @@ def lies_far(program: FileProgram, name: str) -> bool:
 
 def names_gpu(program: FileProgram, name: str) -> bool:
     """Whether a module mentions a GPU framework, or imports from one that does."""
-    return any(program.facts(home).mentions_gpu for home in (name, *program.imports(name)))
+    return any(program.facts(home).mentions_gpu for home in (name, *program.graph.imports(name)))
 
 
 def starting(program: FileProgram, name: str, launching: Set[str]) -> frozenset[str]:
@@ -43,7 +43,7 @@ def starting(program: FileProgram, name: str, launching: Set[str]) -> frozenset[
 
 def _homes(program: FileProgram, name: str) -> Iterator[str]:
     """The modules that a module imports from: where it names a package, also those that the package gives names of."""
-    for home in program.imports(name):
+    for home in program.graph.imports(name):
         yield home
         if program.package(home) == home:
-            yield from program.imports(home)
+            yield from program.graph.imports(home)

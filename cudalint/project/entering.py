@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cudalint.models.library import load
+from cudalint.project.assembling import program
 from cudalint.project.at_work import at_work
 from cudalint.project.entries import candidates
 from cudalint.project.file_facts import KnownFacts
 from cudalint.project.near import near
-from cudalint.project.program import FileProgram, program
+from cudalint.project.program import FileProgram
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
 

@@ -34,7 +34,7 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
         )
         matters = leads and (_uses_gpu(program, name) or program.facts(name).names_modules)
         is_far = matters and _is_only_a_far_test(program, name, launching)
-        asked = (home in launching and program.reaches_gpu(home) for home in _asked(program, name))
+        asked = (home in launching and program.effects.reaches_gpu(home) for home in _asked(program, name))
         if (matters and not is_far) or any(asked):
             result.append(name)
         elif is_far:
@@ -46,12 +46,12 @@ def candidates(program: FileProgram, among: frozenset[str] | None = None) -> lis
 
 def _reach(program: FileProgram, name: str) -> Set[str]:
     """The modules that running one may import, and those that make the application which its handlers are of."""
-    return program.reach(name).union(*(program.reach(above) for above in _served_by(program, name)))
+    return program.graph.reach(name).union(*(program.graph.reach(above) for above in _served_by(program, name)))
 
 
 def _uses_gpu(program: FileProgram, name: str) -> bool:
     """Whether what running a module may import uses a GPU, or what makes the application which its handlers are of."""
-    return program.reaches_gpu(name) or any(map(program.reaches_gpu, _served_by(program, name)))
+    return program.effects.reaches_gpu(name) or any(map(program.effects.reaches_gpu, _served_by(program, name)))
 
 
 def _served_by(program: FileProgram, name: str) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ def may_serve(program: FileProgram, name: str) -> bool:
         return True
     if not program.facts(name).holds_tasks:
         return False
-    return any(program.facts(above).may_serve for above in program.reach(name))
+    return any(program.facts(above).may_serve for above in program.graph.reach(name))
 
 
 _FIXTURE = re.compile(rb"@(?:\w+\.)?fixture\b[^@]*?^[ \t]*(?:async[ \t]+)?def[ \t]+(\w+)", re.MULTILINE)
@@ -119,6 +119,20 @@ def _may_start(program: FileProgram, name: str) -> bool:
     return (
         facts.may_register or may_serve(program, name) or facts.may_answer or is_test_module(program.sources[name].path)
     )
+
+
+def is_program(program: FileProgram, name: str) -> bool:
+    """Whether a module may be started as a program; one that pytest collects only where it says so itself.
+
+    What only defines something, in a folder without ``__init__.py`` of a package, is a part of that package.
+    """
+    if program.guards_main(name):
+        return True
+    if is_test_module(program.sources[name].path):
+        return False
+    if not program.lies_outside_packages(name) or name in program.graph.importers:
+        return False
+    return not program.lies_below_package(name) or program.effects.acts(name)
 
 
 def tests(module: ir.Module) -> Iterable[ir.Function]:

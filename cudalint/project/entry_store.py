@@ -28,7 +28,7 @@ def identity(files: FileProgram, *decisive: str) -> str:
     scripts = (name for name in files.sources if files.facts(name).guards_main)
     layout = (part for path in sorted(files.names) for part in (path, files.names[path]))
     commands = (part for command in sorted(files.commands) for part in command)
-    starting = ("classes", *sorted(derived(files)), "imported", *sorted(files.importers))
+    starting = ("classes", *sorted(derived(files)), "imported", *sorted(files.graph.importers))
     starting = (*starting, "given GPUs", *sorted(files.given_gpus), "called", *sorted(files.layout.distributions))
     starting = (*starting, "large", *sorted(files.layout.large))
     starting = (*starting, "admitted", *sorted(map(repr, files.layout.admitted)))

@@ -25,7 +25,7 @@ _BOUND = re.compile(rb"^(?:(?:async[ \t]+)?def[ \t]+|class[ \t]+)?([A-Za-z_]\w*)
 def near(files: FileProgram, paths: Iterable[str]) -> frozenset[str]:
     """The modules whose entries may have a step in one of these files."""
     selected = {files.names[path] for path in paths if path in files.names}
-    users = set(selected).union(_leading(files, selected), *(files.above(name) for name in selected))
+    users = set(selected).union(_leading(files, selected), *(files.graph.above(name) for name in selected))
     users.update(_served(files, frozenset(selected), files.sources))
     users.update(_under_conftests(files, users))
     # A server's configuration names its application without importing it, and Django's program what it makes ready.
@@ -38,7 +38,7 @@ def distances(files: FileProgram, selected: Iterable[str]) -> dict[str, int]:
     """How many imports lead from each module to the nearest of some."""
     found = dict.fromkeys(selected, 0)
     for name in (queue := list(found)):
-        for user in sorted(files.importers.get(name, ())):
+        for user in sorted(files.graph.importers.get(name, ())):
             if user not in found:
                 found[user] = found[name] + 1
                 queue.append(user)
@@ -68,15 +68,15 @@ def _served(files: FileProgram, selected: frozenset[str], others: Iterable[str])
     """The modules whose handlers answer requests of an application that leads to a selected module."""
     for name in others:
         above = made_above(files, name)
-        if above is not None and not selected.isdisjoint((above, *files.reach(above))):
+        if above is not None and not selected.isdisjoint((above, *files.graph.reach(above))):
             yield name
 
 
 def _founding(files: FileProgram, name: str) -> Iterator[str]:
     """The modules whose classes may start something and leave to classes of a module what that does."""
     bases = {word for _, named in files.facts(name).classes for word in _WORD.findall(named)}
-    direct = files.imports(name) if bases else ()
-    for home in dict.fromkeys((*direct, *(one for package in direct for one in files.imports(package)))):
+    direct = files.graph.imports(name) if bases else ()
+    for home in dict.fromkeys((*direct, *(one for package in direct for one in files.graph.imports(package)))):
         facts = files.facts(home)
         if facts.may_launch and any(found in bases for found, _ in facts.classes):
             yield home
@@ -86,13 +86,13 @@ def _routed(files: FileProgram, selected: Iterable[str]) -> Iterator[str]:
     """The modules whose handlers answer the requests of an application that a selected module makes."""
     for name in selected:
         if files.facts(name).may_answer:
-            yield from (home for home in files.imports(name) if files.facts(home).may_route)
+            yield from (home for home in files.graph.imports(name) if files.facts(home).may_route)
 
 
 def _mentions(files: FileProgram, name: str, bound: Mapping[str, frozenset[bytes]]) -> bool:
     """Whether a module mentions a name that a module which it imports binds, and that it does not bind itself."""
     mentioned = words(files.sources[name].data) - _bound(files, name)
-    return any(not mentioned.isdisjoint(bound[home]) for home in files.below((name,)) & bound.keys())
+    return any(not mentioned.isdisjoint(bound[home]) for home in files.graph.below((name,)) & bound.keys())
 
 
 def _bound(files: FileProgram, name: str) -> frozenset[bytes]:

@@ -12,7 +12,8 @@ from cudalint.machine.interpreter.lineages import Imported, sealed
 from cudalint.machine.state import Layer, Lineage, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
-from cudalint.project.program import FileProgram, Reads
+from cudalint.project.program import FileProgram
+from cudalint.project.reads import Reads
 
 # Each holds all that its process imported: what is asked for again soon is kept.
 MOST_KEPT = 48

@@ -7,8 +7,6 @@ import re
 
 from cudalint import disk
 
-# Among servers, what imports a module of tests before it forks a process for each.
-FORKS = "pytest-forked"
 # Folders of tests, and of what these use.
 _FOLDERS = frozenset({"test", "tests"})
 # Where pytest finds its settings: the first of these that has any.

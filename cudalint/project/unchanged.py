@@ -17,7 +17,8 @@ from cudalint.ir.bodies import Bodies
 from cudalint.ir.stored import kept_form
 from cudalint.project.callers import Callers
 from cudalint.project.file_facts import Shape
-from cudalint.project.program import FileProgram, Reads
+from cudalint.project.program import FileProgram
+from cudalint.project.reads import Reads
 from cudalint.store import Store
 
 _DIGEST_BYTES = 16
@@ -50,7 +51,7 @@ class Rests:
             "looked": looked,
             "settings": sorted(reads.settings.items()),
             "sought": [(*place, homes) for place, homes in sorted(reads.sought.items())],
-            "judged": {name: does for name, does in self.files.judged.items() if name in below},
+            "judged": {name: does for name, does in self.files.effects.judged.items() if name in below},
             "names": fingerprint.digest(*names),
             "files": self._contents(names),
         }
@@ -89,7 +90,7 @@ class Rests:
         """The files that something rests on: those that it read, and all that they import."""
         start = frozenset(read)
         if start not in self._below:
-            self._below[start] = tuple(sorted(self.files.below(start)))
+            self._below[start] = tuple(sorted(self.files.graph.below(start)))
         return self._below[start]
 
     def _contents(self, names: tuple[str, ...]) -> bytes:
@@ -148,12 +149,12 @@ class Rests:
 
     def _judged(self, judged: Mapping[str, bool], edited: Mapping[str, bytes]) -> bool:
         """Whether imports that call what lies in an edited file still do something, or nothing."""
-        importers = self.files.importers
+        importers = self.files.graph.importers
         near = set(edited)
         # Decorators are sought in what a file imports, and in what that imports.
         for _ in range(2):
             near = near.union(*(importers.get(name, ()) for name in near))
-        return all(self.files.acts_by_calls(name) == judged[name] for name in judged.keys() & near)
+        return all(self.files.effects.acts_by_calls(name) == judged[name] for name in judged.keys() & near)
 
 
 def _begun(rest: Mapping[str, Any]) -> frozenset[str]:

@@ -24,10 +24,12 @@ from cudalint.project.at_work import at_work
 from cudalint.project.callers import Place
 from cudalint.project.command_lines import CommandLine
 from cudalint.project.entry_result import as_row, from_row
+from cudalint.project.groups import Group, GroupResult
 from cudalint.project.layout import Layout
-from cudalint.project.program import Broken, FileProgram, News, Reads
+from cudalint.project.program import FileProgram
 from cudalint.project.pythons import Hosts
-from cudalint.project.running import Group, GroupResult, Runner
+from cudalint.project.reads import Broken, News, Reads
+from cudalint.project.running import Runner
 from cudalint.store import Store
 from cudalint.text.source import SourceFile
 
@@ -140,7 +142,7 @@ def _results(runner: Runner, waiting: queue.SimpleQueue[bytes]) -> Iterator[Grou
         name, is_assumed, before, since = marshal.loads(data)
         reached.update(before)
         if is_assumed and not stage:
-            stage, runner.seen = True, frozenset(reached)
+            stage, runner.reached.before = True, frozenset(reached)
         reached.update(since)
         yield runner.alone_with(Group(name, is_assumed), reached)
 

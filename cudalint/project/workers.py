@@ -24,8 +24,8 @@ from typing import BinaryIO
 import cudalint
 from cudalint.module_path import without_the_current_folder
 from cudalint.project.callers import Place
-from cudalint.project.program import News
-from cudalint.project.running import Group, GroupResult
+from cudalint.project.groups import Group, GroupResult
+from cudalint.project.reads import News
 from cudalint.project.worker import END, Brief, Job, receive, send, unpacked
 
 # A process that runs fewer groups than this saves less than its start costs.

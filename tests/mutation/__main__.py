@@ -32,13 +32,26 @@ JUDGES = (
     "notes", "doubts", "rules", "said", "models", "questions", "relevance", "report", "blocks", "changes",
     "consistency", "cuts", "rule_pages", "settings_files",
 )  # fmt: skip
+# What judges the way from a command to its report, and which entries there are, instead or as well.
+HOSTS = (
+    "cli", "cli_options", "workflow", "add_noqa", "baseline", "explain", "map", "since", "shell", "streams", "watch",
+    "flake8", "config", "formats", "patches", "fixing", "robustness",
+)  # fmt: skip
+ENTRIES = (
+    "near", "entries", "distance", "patience", "prepared", "instances", "command_lines", "relevance", "questions",
+    "servers", "classes", "settings_files", "cuts", "notes", "doubts", "conditions", "projects", "session", "cache",
+    "uncalled", "search", "notebooks", "limits", "map", "changes", "blocks",
+)  # fmt: skip
 REPAIRS = ("spawn_safety", "fixing", "fixes", "fixes_values", "fixes_places", "fixes_lifting", "fixes_harm")
 KINDS = {
     "rule": ("cudalint.rules", "cudalint.machine.reporting"),
     "condition": ("cudalint.machine.assumptions",),
     "repair": ("cudalint.fixes",),
     "effect": ("cudalint.machine.effects", "cudalint.machine.launch"),
+    "project": ("cudalint.project",),
+    "host": ("cudalint.hosts",),
 }
+JUDGES_OF = {"project": ENTRIES, "host": HOSTS}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -63,7 +76,8 @@ def _tests(args: argparse.Namespace, campaign: Campaign) -> list[str]:
     """What pytest is to collect."""
     if args.recorded:
         return sorted({str(TESTS.parent / campaign.known[mutant.name]) for mutant in campaign.mutants})
-    judges = (*JUDGES, *REPAIRS) if args.repairs else JUDGES
+    judges = dict.fromkeys(judge for kind in args.kind.split(",") for judge in JUDGES_OF.get(kind, JUDGES))
+    judges.update(dict.fromkeys(REPAIRS if args.repairs else ()))
     return [str(TESTS / name) for name in args.tests or [f"test_{name}.py" for name in judges]]
 
 

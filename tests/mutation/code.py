@@ -87,8 +87,12 @@ def code_mutants(kind: str, module: str) -> Iterator[CodeMutant]:
     tree = _tree(module)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     file = Path(_path(module)).as_posix().rpartition("cudalint/")[2]
+    decorating = {
+        id(n) for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for d in f.decorator_list for n in ast.walk(d)
+    }
     for number, node in enumerate(ast.walk(tree)):
-        for how in _ways(node, parents):
+        # What decorates a function has done so already, and is no part of its code.
+        for how in _ways(node, parents) if id(node) not in decorating else ():
             function = _around(node, parents)
             statement: ast.AST = node
             while not isinstance(statement, ast.stmt):
@@ -190,11 +194,11 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _functions_at(module: ModuleType, name: str, row: int) -> Iterator[FunctionType]:
-    """The function that begins in a row, whatever is wrapped around it."""
+    """The function that begins in a row, whatever is wrapped around it: a property, another function, a command."""
     holders: list[Any] = [module, *(c for c in vars(module).values() if inspect.isclass(c))]
     for holder in holders:
         found: Any = vars(holder).get(name)
-        found = getattr(found, "fget", None) or getattr(found, "__func__", found)
+        found = getattr(found, "fget", None) or getattr(found, "__func__", None) or getattr(found, "callback", found)
         while (found is not None and not isinstance(found, FunctionType)) or hasattr(found, "__wrapped__"):
             found = getattr(found, "__wrapped__", None)
         if found is not None and found.__code__.co_firstlineno == row:

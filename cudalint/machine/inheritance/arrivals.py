@@ -15,8 +15,8 @@ from cudalint.machine.inheritance.beside import origin
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.memory import Memories
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import visited
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (

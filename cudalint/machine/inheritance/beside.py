@@ -19,7 +19,7 @@ from cudalint.machine.inheritance.iteration import ITERATING
 from cudalint.machine.inheritance.outliving import Outliving
 from cudalint.machine.inheritance.sameness import known
 from cudalint.machine.interpreter import Beginning, Setting
-from cudalint.machine.interpreter.iteration import MOST_ITEMS
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import Act, Beside, Process, Public, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Rank, Ref, Unknown, Value, const, constant, unknown

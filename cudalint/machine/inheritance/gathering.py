@@ -16,9 +16,9 @@ from cudalint.machine.inheritance.apart import Apart
 from cudalint.machine.inheritance.arrivals import Arrivals
 from cudalint.machine.inheritance.iteration import ITERATING
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.keys import of_key
 from cudalint.machine.launch.crossing import reachable
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Atom, Bound, Const, Lib, Ref, Unknown, Value

@@ -11,8 +11,8 @@ from cudalint.machine.heap import Dict, Generator, Instance, LibraryObject, Sequ
 from cudalint.machine.inheritance.doubts import Doubt, Why
 from cudalint.machine.inheritance.stores import Stores
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import reachable
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, constant, integer, only, union, unknown

@@ -18,8 +18,8 @@ from cudalint.machine.inheritance.leavings import Leavings
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import Pickler, reachable, visited
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import Setting as Kept
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site

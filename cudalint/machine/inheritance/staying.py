@@ -19,8 +19,8 @@ from cudalint.machine.inheritance.outliving import is_sent, sender_of
 from cudalint.machine.inheritance.reads import variable
 from cudalint.machine.inheritance.stores import CHANGES
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import reachable
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Lib, Ref, Unknown, Value, constant

@@ -17,8 +17,8 @@ from cudalint.machine.inheritance.ledger import Watch
 from cudalint.machine.inheritance.reads import variable
 from cudalint.machine.inheritance.recomputing import Recomputing
 from cudalint.machine.interpreter import Setting
-from cudalint.machine.interpreter.iteration import MOST_ITEMS
 from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reached
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Value

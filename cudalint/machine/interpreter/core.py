@@ -25,6 +25,7 @@ from cudalint.machine.joining import MOST_STATES, merge, merge_imported
 from cudalint.machine.messages import Channel, Messages
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.paths import Located
+from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import Process, Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
@@ -481,7 +482,9 @@ class Core(Hooks, ABC):
     # -- iteration -------------------------------------------------------------------------------
 
     @abstractmethod
-    def iterate(self, value: Value, state: State, frame: Frame, site: Site) -> list[tuple[State, list[Value]]]:
+    def iterate(
+        self, value: Value, state: State, frame: Frame, site: Site, most: int = MOST_ITEMS
+    ) -> list[tuple[State, list[Value]]]:
         """The rounds of a loop over a value: at most two, each with the loop variable's value."""
 
     @abstractmethod

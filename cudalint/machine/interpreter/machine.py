@@ -15,15 +15,18 @@ from cudalint.machine.interpreter.bodies import Bodies
 from cudalint.machine.interpreter.callbacks import Callbacks
 from cudalint.machine.interpreter.calls import Calls
 from cudalint.machine.interpreter.classes import Classes
+from cudalint.machine.interpreter.comprehensions import Comprehensions
 from cudalint.machine.interpreter.conditions import Conditions
 from cudalint.machine.interpreter.coroutines import Coroutines
 from cudalint.machine.interpreter.entry import EntryOptions
 from cudalint.machine.interpreter.expressions import Expressions
 from cudalint.machine.interpreter.functions import Functions
+from cudalint.machine.interpreter.generators import Generators
 from cudalint.machine.interpreter.imports import Imports
 from cudalint.machine.interpreter.iteration import Iteration
 from cudalint.machine.interpreter.lateness import Lateness
 from cudalint.machine.interpreter.lineages import Importer
+from cudalint.machine.interpreter.loops import Loops
 from cudalint.machine.interpreter.operations import Operations
 from cudalint.machine.interpreter.program import Host, Program
 from cudalint.machine.interpreter.statements import Statements
@@ -40,6 +43,9 @@ class Machine(
     Assignment,
     Conditions,
     Unwinding,
+    Loops,
+    Comprehensions,
+    Generators,
     Iteration,
     Stepping,
     Lateness,

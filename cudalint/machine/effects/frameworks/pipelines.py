@@ -8,7 +8,8 @@ from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.plain import unmodelled
 from cudalint.machine.effects.receivers import initialised
-from cudalint.machine.effects.torch.loaders import in_turn, loader_iter
+from cudalint.machine.effects.torch.datasets import in_turn
+from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine

@@ -27,9 +27,8 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.served import WORKS
 
-# A worker that a file of the project starts, by the pool that it is told; without one its settings name it.
-WORKS = "celery worker:"
 _IN_MASTER = frozenset({"worker_init", "celeryd_init", "celeryd_after_setup", "worker_before_create_process"})
 
 

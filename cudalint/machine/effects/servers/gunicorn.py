@@ -34,9 +34,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
-
-# What says of a module that a command line names it as a configuration.
-CONFIGURES = "gunicorn --config"
+from cudalint.served import CONFIGURES
 
 _MASTER_HOOKS = ("on_starting", "when_ready", "pre_fork")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from cudalint.ir import own_attributes
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class, Closure, Instance, Scope
@@ -19,13 +21,18 @@ def made_ready(machine: Machine, ref: Ref, instance: Instance, method: str, stat
 
     ``open_spider()`` makes the pool that ``process_item()`` uses: whoever calls this has called that.
     """
-    named = _of_class(machine, instance.cls, state)
-    atom = only(named.pop(method, ()))
+    atom = machine.user_method(instance, method, state)
     called = state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(called, Closure) or called.function.mentions(_ASKS):
         return [state]
     asked = own_attributes.read(called.function) - own_attributes.written(called.function)
-    setter = _setter(asked - instance.attributes.keys() - named.keys(), named, state)
+    missing = {
+        name for name in asked - instance.attributes.keys() if machine.user_method(instance, name, state) is None
+    }
+    # Most methods lack nothing: only for those that do, the whole class is gone through.
+    named = _of_class(machine, instance.cls, state) if missing else {}
+    named.pop(method, None)
+    setter = _setter(missing - named.keys(), named, state)
     if setter is None:
         return [state]
     first, closure = setter
@@ -45,7 +52,7 @@ def _of_class(machine: Machine, cls: Ref, state: State) -> dict[str, Value]:
     return {name: value for scope in scopes if isinstance(scope, Scope) for name, value in scope.variables.items()}
 
 
-def _setter(missing: frozenset[str], named: dict[str, Value], state: State) -> tuple[Ref, Closure] | None:
+def _setter(missing: Set[str], named: dict[str, Value], state: State) -> tuple[Ref, Closure] | None:
     """The one method that sets some of these attributes."""
     if not missing:
         return None
@@ -55,7 +62,7 @@ def _setter(missing: frozenset[str], named: dict[str, Value], state: State) -> t
     return setters[0] if len(setters) == 1 else None
 
 
-def _sets(closure: Closure, missing: frozenset[str]) -> bool:
+def _sets(closure: Closure, missing: Set[str]) -> bool:
     """Whether a method may set one of these; asking costs less than its body."""
     function = closure.function
     return (

@@ -9,6 +9,7 @@ from cudalint.machine.heap import Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref
+from cudalint.served import CONFIGURES, FORKED_TESTS, SELDON, WORKS
 
 
 def served(machine: Machine, state: State, module: str) -> None:
@@ -19,13 +20,13 @@ def served(machine: Machine, state: State, module: str) -> None:
     scope = state.get(frame.scope)
     names = scope.variables if isinstance(scope, Scope) else {}
     for name, server in sorted(machine.program.preloads(module)):
-        if server == queues.FORKED_TESTS:
+        if server == FORKED_TESTS:
             queues.all_forked(machine, state.clone(), frame, names)
             continue
-        if server == seldon.SERVER:
+        if server == SELDON:
             seldon.preloaded_from_outside(machine, state.clone(), frame, name)
             continue
-        if server == gunicorn.CONFIGURES or server.startswith(celery.WORKS):
+        if server == CONFIGURES or server.startswith(WORKS):
             continue
         starter, _, count = server.partition(":")
         if count:

@@ -15,7 +15,6 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Bound, Ref, Value, constant, holds_deferred, only, unknown
 
-FORKED_TESTS = "pytest-forked"
 # Kinds of functions of which a file tells a runner that forks for each, by who runs them.
 STEPS = {"dag-task": "Airflow", "flow-tool": "promptflow"}
 # What classes of tests are that are not called Test..., and what runs of theirs before each test.

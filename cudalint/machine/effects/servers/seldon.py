@@ -13,7 +13,6 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Bound, Lib, Ref, Task, const, only, unknown
 
-SERVER = "seldon"
 _COMPONENT = "cudalint.seldon.Component"
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.effects.torch.loaders import FETCHED, in_turn, loader, moving
+from cudalint.machine.effects.torch.datasets import FETCHED, in_turn, moving
+from cudalint.machine.effects.torch.loaders import loader
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine

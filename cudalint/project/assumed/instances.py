@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import functions
+from cudalint.ir.walk import constructor
 from cudalint.machine.effects.frameworks.remote_tasks import itself
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Class
@@ -15,7 +15,8 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
-from cudalint.project.program import FileProgram, Reads
+from cudalint.project.program import FileProgram
+from cudalint.project.reads import Reads
 from cudalint.project.switches import switches
 
 # Each holds all that its process imported; the methods of a class are entries one after the other.
@@ -134,8 +135,3 @@ def _is_ours(machine: Machine, cls: Value, state: State) -> bool:
     if not isinstance(ref, Ref) or not isinstance(state.get(ref), Class):
         return False
     return machine.library.function(machine.library_base(ref, state) or "") is None
-
-
-def constructor(module: ir.Module, cls: str) -> ir.Function | None:
-    """The constructor that a class defines itself."""
-    return next((f for f in functions(module.body) if f.qualname == f"{cls}.__init__"), None)

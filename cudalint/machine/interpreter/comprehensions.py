@@ -1,0 +1,209 @@
+"""Comprehensions, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from cudalint.ir import nodes as ir
+from cudalint.ir.walk import called_in
+from cudalint.machine import counting, questions, sets
+from cudalint.machine.frame import Frame, Results
+from cudalint.machine.heap import NOTHING_LEFT, Dict, Scope, Sequence
+from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.room import room
+from cudalint.machine.keys import as_key
+from cudalint.machine.rounds import MOST_ITEMS, MOST_STEPS, few_rounds, is_long, is_plain, numbers_of, told_apart
+from cudalint.machine.state import State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import MOST_ALTERNATIVES, Unknown, Value, constant, union, unknown
+
+# How many items of a dict are copied one by one.
+_MOST_COPIED = 64
+# Stands behind a key that may not be there.
+_PERHAPS: Value = (Unknown("perhaps"),)
+
+
+@room
+class Comprehensions(Core):
+    """Makes what comprehensions make."""
+
+    def _comprehension_of(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
+        if node.kind != "generator" or self._kept is not node:
+            return self._comprehension(node, state, frame)
+        return self.late_comprehension(node, state, frame, lambda now: self._comprehension(node, now, frame))
+
+    def _comprehension(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
+        # A step, as a loop is one: rounds of comprehensions within one another multiply.
+        if not self._take_step():
+            return [(s, unknown("comprehension", frame.module, node.ordinal)) for s in self._out_of_steps(state)]
+        scope = state.new(
+            ("comprehension", frame.module, node.ordinal), Scope({}, frame.scope, frame.module, "function")
+        )
+        inner = Frame(
+            scope, frame.module, frame.function, frame.owner, frame.receiver, raises=frame.raises, tries=frame.tries
+        )
+        produced: list[Value] = []
+        keys: list[Value] = []
+        states, exact = self._clauses(node, 0, state, inner, produced, keys)
+        results: Results = []
+        for after in self.joined(states):
+            if node.kind == "dict":
+                is_one_loop = len(node.generators) == 1
+                made_map = _mapping([as_key(key, after) for key in keys], produced, exact, is_one_loop)
+                results.append((after, (after.new(("comp", frame.module, node.ordinal), made_map),)))
+                continue
+            kind = "iterator" if node.kind == "generator" else node.kind
+            listed = exact or (len(node.generators) == 1 and 0 < len(produced) <= MOST_ALTERNATIVES)
+            items = sets.distinct(produced, after) if kind == "set" else tuple(produced)
+            made = Sequence(kind, items if listed else None, union(produced), open=not exact)
+            name = NOTHING_LEFT if made.items == () and self._went_round else "comp"
+            results.append((after, (after.new((name, frame.module, node.ordinal), made),)))
+        return results
+
+    def _clauses(
+        self, node: ir.Comprehension, depth: int, state: State, frame: Frame, produced: list[Value], keys: list[Value]
+    ) -> tuple[list[State], bool]:
+        if depth == len(node.generators):
+            parts = (node.element,) if node.key is None else (node.key, node.element)
+            states = []
+            for after, values in self.eval_all(parts, state, frame):
+                if node.key is not None:
+                    keys.append(values[0])
+                produced.append(values[-1])
+                states.append(after)
+            return states, len(states) == 1
+        if depth and not self._take_step():
+            return self._out_of_steps(state), False
+        clause = node.generators[depth]
+        done: list[State] = []
+        exact = True
+        for current, iterable in self.eval(clause.iter, state, frame if depth else _around(frame, state)):
+            known = self.exact_items(iterable, current) or self._exact_keys(iterable, current)
+            site = Site(frame.module, clause.iter.ordinal)
+            most, numbers = _most_rounds(node), numbers_of(iterable, current)
+            if numbers is None:
+                most = max(most, MOST_STEPS)
+            elif most <= MOST_ITEMS:
+                numbers = None
+            known = known if numbers is None else numbers
+            each = self.iterate(iterable, current, frame, site, most) if numbers is None else [(current, numbers)]
+            for after, rounds in each:
+                is_whole = known is not None and len(known) == len(rounds)
+                exact = exact and is_whole
+                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys, not is_whole)
+                self._went_round = bool(rounds)
+                exact = exact and sure
+                done.extend(ended)
+        return self.joined(done), exact
+
+    def _clause_rounds(
+        self,
+        node: ir.Comprehension,
+        depth: int,
+        rounds: list[Value],
+        state: State,
+        frame: Frame,
+        produced: list[Value],
+        keys: list[Value],
+        is_more: bool,
+    ) -> tuple[list[State], bool]:
+        """The rounds of one ``for``, and whether it is known which elements its tests let through.
+
+        ``is_more``: there are others than these.
+        """
+        clause = node.generators[depth]
+        apart = told_apart(rounds) if clause.tests else rounds
+        states, sure = [state], len(apart) == len(rounds)
+        few = few_rounds(rounds)
+        rounds, was_second = apart, state.second_round
+        self.open_loops += is_more
+        waiting, begun, i = list(rounds), self.steps, 0
+        while waiting:
+            costs = len(states) > 1 or is_long(self.steps - begun, i)
+            if i and costs and len(few) < len(rounds) and len(waiting) > 1:
+                others = [union(waiting)]
+                waiting = told_apart(others) if clause.tests else others
+                few, rounds, sure = rounds, [*rounds[:i], *others], False
+                self.open_loops += not is_more
+                is_more = True
+            value = waiting.pop(0)
+            following: list[State] = []
+            for current in states:
+                current.second_round = was_second or i > 0
+                self.begins_round(current)
+                known = len(self.record.asked)
+                ready = self.assign(clause.target, value, current, frame, node.ordinal)
+                kept: list[State] = []
+                made, is_let_through = len(keys), True
+                for test in clause.tests:
+                    sides = [self.branch(test, r, frame) for r in ready]
+                    is_let_through = is_let_through and not any(yes and no for yes, no in sides)
+                    ready = [s for yes, _ in sides for s in yes]
+                    kept.extend(s for _, no in sides for s in no)
+                if not is_let_through:
+                    # Some items are let through, and others are not: no reader has to be told of this one.
+                    asked = self.record.asked
+                    parts = [value, *(self.exact_items(value, current) or ())]
+                    calls = frozenset(Site(frame.module, at) for test in clause.tests for at in called_in(test))
+                    of_item = [
+                        q
+                        for q in tuple(asked)[known:]
+                        if any(questions.mentions(q, part) for part in parts) or questions.rests_on(q, calls)
+                    ]
+                    asked.update({q: replace(asked[q], required=True) for q in of_item})
+                sure = sure and is_let_through
+                following.extend(kept if sure else ())
+                for one in ready:
+                    ended, is_whole = self._clauses(node, depth + 1, one, frame, produced, keys)
+                    following.extend(ended)
+                    sure = sure and is_whole
+                if not is_let_through:
+                    keys[made:] = [() if is_more else (*key, *_PERHAPS) for key in keys[made:]]
+            states = self.joined(following) or states
+            i += 1
+        self.open_loops -= is_more
+        for current in states:
+            current.second_round = was_second
+        if is_more and len(rounds) > 1 and isinstance(clause.target, ir.Name):
+            # What is made in the comprehension, and called later, finds the last one.
+            site, name = Site(frame.module, node.ordinal), clause.target.id
+            last = counting.after_more(rounds[-2], rounds[-1], name, site)
+            for current in states if last != rounds[-1] else ():
+                current.set_variable(frame.scope, name, last)
+        return states, sure
+
+
+def _most_rounds(node: ir.Comprehension) -> int:
+    """A dict that is copied, or some of its items, is gone through item by item, and what is chosen by plain tests."""
+    if node.kind == "dict" and isinstance(node.key, ir.Name) and isinstance(node.element, ir.Name):
+        return _MOST_COPIED
+    tests = [test for clause in node.generators for test in clause.tests]
+    is_short = bool(tests) and len(node.generators) == 1 and all(map(is_plain, (*tests, node.element)))
+    return MOST_STEPS if is_short else MOST_ITEMS
+
+
+def _mapping(keys: list[Value], values: list[Value], exact: bool, is_one_loop: bool) -> Dict:
+    """What a comprehension of a dict gives: where it may hold more, what is known of single keys stays."""
+    items: dict[Hashable, Value] = {}
+    rest: set[Hashable] = set()
+    for key, value in zip(keys, values, strict=False):
+        found = constant(key)
+        if found is ...:
+            exact = False
+            rest.add(constant(key[:1]) if key[1:] == _PERHAPS else ...)
+        else:
+            items[found] = value if exact else union([items.get(found, ()), value])
+    if exact:
+        return Dict(items)
+    among = frozenset(rest) if rest and ... not in rest and is_one_loop else None
+    return Dict(items if is_one_loop else {}, union(values), exact=False, among=among)
+
+
+def _around(frame: Frame, state: State) -> Frame:
+    """Where what a comprehension goes through first is looked up: in a class body, which sees its own names there."""
+    found = state.get(frame.scope)
+    parent = found.parent if isinstance(found, Scope) else None
+    outer = None if parent is None else state.get(parent)
+    is_class = isinstance(outer, Scope) and outer.kind == "class"
+    return replace(frame, scope=parent) if is_class and parent is not None else frame

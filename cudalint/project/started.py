@@ -1,0 +1,126 @@
+"""What is started: programs, commands, what servers and pytest import."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from textwrap import shorten
+
+from cudalint.ir import nodes as ir
+from cudalint.ir.walk import functions
+from cudalint.machine import heap
+from cudalint.machine.effects.gpu.cuda import VISIBLE
+from cudalint.machine.frame import Frame
+from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import Process, State
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Lib, Ref, const, unknown
+from cudalint.project import calling
+from cudalint.project.command_lines import UNKNOWN
+from cudalint.project.entries import conftests, is_program, may_serve
+from cudalint.project.machines import Machines, Ran
+from cudalint.project.program import MOST_BYTES, FileProgram
+from cudalint.project.pytest_files import is_test_module
+from cudalint.project.reached import Reached
+from cudalint.project.tested import Tests
+
+# So many characters of a command line are shown.
+_MOST_SAID = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """Runs what is started of modules; ``alone``: a file is one that may be started, whatever it says."""
+
+    files: FileProgram
+    machines: Machines
+    tests: Tests
+    reached: Reached
+    alone: bool = False
+
+    def of(self, name: str) -> Iterator[Ran]:
+        """All that is started of a module."""
+        self.files.begin(MOST_BYTES)
+        module = self.files.module(name)
+        if module is None:
+            return
+        in_test = is_test_module(self.files.sources[name].path)
+        if in_test:
+            # Fixtures are looked for there by name.
+            self.files.reads.asked.update(conftests(self.files, name))
+        commands: list[Site] = []
+        main: Machine | None = None
+        if is_program(self.files, name) or (self.alone and not in_test):
+            main = self.machines.run_with_messages(
+                partial(self.machines.of, name), partial(self._run_main, module=module)
+            )
+            commands = main.record.commands
+            yield Ran(name, name, main)
+            if not main.record.cut and not in_test:
+                yield from self._told(module, main.record.reads_words)
+            if main.record.testing is not None and not in_test:
+                yield from self.tests.run_by_program(module, main.record.testing, main.record.by_pytest)
+        elif self.files.facts(name).may_register:
+            registered = self.machines.of(name, in_test)
+            calling.imported(registered, module, assumed=False)
+            commands = registered.record.commands
+        yield from self._commands(module, commands)
+        facts = self.files.facts(name)
+        if (may_serve(self.files, name) or facts.starts_application) and not (main is not None and main.record.serves):
+            yield self._served(module, in_test)
+        if in_test:
+            yield from self.tests.of(module)
+
+    def _told(self, module: ir.Module, reads_words: bool) -> Iterator[Ran]:
+        """A program as files of its repository start it, where it reads its words or another module runs it."""
+        for line in self.files.command_lines(module.name):
+            if not reads_words and not line.through:
+                continue
+            machine = self.machines.of(module.name)
+            fresh = State(self._process(module.name), {})
+            told = ("-m", line.through, *line.words) if line.through else line.words
+            said = shorten(shlex.join("..." if word == UNKNOWN else word for word in told), _MOST_SAID)
+            start = Site(module.name, module.body[0].ordinal if module.body else 0)
+            fresh.stack = machine.chain(fresh, start, f"is started by {line.said_in} with {said}")
+            words = (unknown("word", start, i) if word == UNKNOWN else const(word) for i, word in enumerate(line.words))
+            fresh.store(heap.ARGV, heap.Sequence("list", tuple(words), open=True))
+            if line.through:
+                frame = Frame(Ref(("module", module.name)), module.name)
+                prepared = machine.call_value((Lib(f"{line.through}.install"),), [], {}, fresh, frame, start)
+                fresh = next((state for state, _ in prepared), fresh)
+            self._run_main(machine, module, fresh)
+            yield Ran(module.name, module.name, machine)
+
+    def _served(self, module: ir.Module, in_test: bool) -> Ran:
+        """A module that a server imports before it forks."""
+        machine = self.machines.of(module.name, in_test)
+        machine.effects.served(machine, calling.imported(machine, module, assumed=False), module.name)
+        return Ran(module.name, module.name, machine)
+
+    def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:
+        """Functions that a library calls when the program is started, and console scripts."""
+        ordinals = {site.ordinal for site in registered if site.module == module.name}
+        scripts = self.files.scripts(module.name)
+        for function in functions(module.body):
+            place = (module.name, function.ordinal)
+            if (function.ordinal in ordinals or function.qualname in scripts) and not self.reached.has(place):
+                machine = self.machines.of(module.name, in_test=False)
+                for state in calling.ways(machine, module, assumed=False):
+                    calling.call(machine, module, function, state)
+                yield Ran(module.name, function.qualname, machine)
+
+    def _run_main(self, machine: Machine, module: ir.Module, begun: State | None = None) -> None:
+        states: list[State] = []
+        fresh = begun or State(self._process(module.name), {})
+        for state in calling.packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:
+            states.extend(machine.run_module(module, "__main__", state))
+            calling.tell(machine, machine.uncaught)
+        machine.end(states)
+
+    def _process(self, name: str) -> Process:
+        """The process of a program: one that another file starts sees the GPUs that this one tells it."""
+        if name not in self.files.given_gpus:
+            return Process()
+        return Process().with_environ(VISIBLE, unknown("environ", VISIBLE))
