@@ -683,7 +683,7 @@ class LibraryEffects:
             machine.makes_file(call.state)
         read = settings.function(machine, call) if call.receiver is None else None
         if read is not None:
-            return [(call.state, read)]
+            return settings.hooked(machine, call, read)
         current.guess(machine, call.state, call.path, call.site)
         known = computed.computed(machine, call)
         known = raised.made(machine, call) if known is None else known
