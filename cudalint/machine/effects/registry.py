@@ -518,6 +518,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "manager.register": managers.register,
     "manager.start": managers.begin,
     "manager.make": managers.make,
+    "manager.ask": managers.ask,
+    "manager.serve": managers.serve,
     "manager.store": managers.store,
     "manager.item": managers.item,
     "manager.each": managers.each,
