@@ -73,6 +73,11 @@ def part_of_text(text: Const, key: Value) -> Value | None:
     return (Const(text.value[taken]),) if is_within else None
 
 
+def is_slice(key: Value) -> bool:
+    """Whether a key takes what lies between two bounds."""
+    return _bounds(key) is not None
+
+
 def _bounds(key: Value) -> tuple[object, ...] | None:
     match key:
         case (Unknown(sym=tuple(sym)),) if sym[:1] == (_SLICE,):

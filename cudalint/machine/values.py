@@ -141,6 +141,11 @@ class Tensor:
         """What is computed with it: on its device, in memory of this process."""
         return replace(self, received=False, part=False) if self.received or self.part else self
 
+    @property
+    def viewed(self) -> Tensor:
+        """What shows the same memory, as a row of it does."""
+        return replace(self, part=False) if self.part else self
+
 
 @dataclass(frozen=True, slots=True)
 class Ref:
@@ -298,6 +303,8 @@ TELLS = "tells"
 WRAPS = "wraps"
 # The library that the object comes from of which a method gave something: unknown("call", ..., (COMES_FROM, its name)).
 COMES_FROM = "comes-from"
+# What a method gave that is the object itself if that is a tensor, or a view of it: unknown("call", ..., (VIEWS, it)).
+VIEWS = "views"
 # What an identity is mostly made of, besides others of its kind.
 _SINGLE = frozenset({str, int, bool, type(None)})
 

@@ -196,6 +196,13 @@ class Library:
             return False
         return all(self.lacks(base, name) for base in self.bases.get(kind, ()))
 
+    def views(self, name: str) -> bool:
+        """Whether a method of a tensor gives views of it, or itself: as torch calls them, those that change it do."""
+        spec = self.function(f"torch.Tensor.{name}")
+        if spec is None:
+            return name.endswith("_") and not name.startswith("_") and not self.lacks("torch.Tensor", name)
+        return spec.get("returns") == "several" or (spec.get("does") == "nothing" and spec.get("returns") == "self")
+
     def process_effect(self, path: str) -> ProcessEffect | None:
         """What a function leaves behind in its process; None where no model says anything of it.
 

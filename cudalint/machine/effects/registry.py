@@ -529,6 +529,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "manager.register": managers.register,
     "manager.start": managers.begin,
     "manager.make": managers.make,
+    "manager.ask": managers.ask,
+    "manager.serve": managers.serve,
     "manager.store": managers.store,
     "manager.item": managers.item,
     "manager.each": managers.each,
@@ -694,7 +696,7 @@ class LibraryEffects:
             machine.makes_file(call.state)
         read = settings.function(machine, call) if call.receiver is None else None
         if read is not None:
-            return [(call.state, read)]
+            return settings.hooked(machine, call, read)
         current.guess(machine, call.state, call.path, call.site)
         known = computed.computed(machine, call)
         known = raised.made(machine, call) if known is None else known

@@ -37,7 +37,7 @@ from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.picking import is_choice, picked, questions_of
-from cudalint.machine.slices import part, part_of_text
+from cudalint.machine.slices import is_slice, part, part_of_text
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -672,7 +672,9 @@ class Attributes(Core):
             call.receiver = atom
             return self.library_call(call)
         if isinstance(atom, Tensor):
-            return self._tensor_data(atom, "[...]", state, frame, site)
+            rows = self._tensor_data(atom, "[...]", state, frame, site)
+            is_view = isinstance(constant(key), int) or is_slice(key)
+            return [(after, (atom.viewed,)) for after, _ in rows] if is_view else rows
         if isinstance(atom, Unknown):
             if before := self._put_before(atom, state):
                 return self.item(before, key, state, frame, site)

@@ -33,6 +33,7 @@ from cudalint.machine.values import (
     ARRAY,
     COMES_FROM,
     NONE,
+    VIEWS,
     WRAPS,
     Atom,
     Bound,
@@ -259,7 +260,9 @@ class Calls(Core):
         plain = self._plain_method(atom, given)
         kind = ARRAY if not plain and _is_method_of_array(atom) else "call"
         function = self.called_one(given.args, state)
-        made: tuple[Hashable, ...] = plain if comes_from is None or plain else ((COMES_FROM, comes_from),)
+        viewed = self._viewed(atom)
+        made: tuple[Hashable, ...] = plain if viewed is None or plain else ((VIEWS, viewed),)
+        made = made if comes_from is None or plain else ((COMES_FROM, comes_from),)
         made = made if function is None else ((WRAPS, function),)
         return [(state, asked or unknown(kind, site, state.process.identity, len(state.facts), *made))]
 
@@ -279,6 +282,13 @@ class Calls(Core):
                 call = Call(state, given.frame, site, path, {}, given.args, given.kwargs, Unknown(base), given.is_open)
                 told = self._unknown_method(call) if name in OF_FILES else None
                 return told or self._asked_of_file(path, Unknown(base), given)
+        return None
+
+    def _viewed(self, function: Atom) -> Hashable | None:
+        """What a method of something unknown gives a view of, if that is a tensor."""
+        match function:
+            case Unknown(sym=(base, ".", str(name))) if self.library.views(name):
+                return base
         return None
 
     def _plain_method(self, function: Atom, given: Given) -> tuple[Hashable, ...]:

@@ -160,7 +160,8 @@ class Iteration(Core):
         if given is not None:
             return given
         if isinstance(atom, Tensor):
-            return [(s, [v, v]) for s, v in self._tensor_data(atom, "iteration", state, frame, site)]
+            row: Value = (atom.viewed,)
+            return [(s, [row, row]) for s, _ in self._tensor_data(atom, "iteration", state, frame, site)]
         if isinstance(atom, Unknown):
             rows = self._unknown_method(Call(state, frame, site, "?.readlines", {}, [], {}, atom))
             if rows is not None:

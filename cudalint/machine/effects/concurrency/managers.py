@@ -15,19 +15,37 @@ from cudalint.machine.launch import launching, workers
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.crossing import ELSEWHERE, Carried, Pickler, carried
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
-from cudalint.machine.launch.launching import FRESH, Start
+from cudalint.machine.launch.launching import FRESH, Ended, Start
 from cudalint.machine.messages import Channel
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Sent, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, TRUE, Ref, Snapshot, Tensor, Value, const, constant, only, union, unknown
+from cudalint.machine.values import (
+    NONE,
+    TRUE,
+    Lib,
+    Ref,
+    Snapshot,
+    Task,
+    Tensor,
+    Value,
+    const,
+    constant,
+    only,
+    union,
+    unknown,
+)
 
 # What the managers of the standard library make for everybody, as dicts and queues that several processes use.
 _PROXIES = frozenset({"dict", "list", "Namespace", "Queue", "JoinableQueue"})
 # The types that a program registers for the managers that it defines, by name.
 _REGISTERED = Ref(("types of managers",))
 PROXY = "multiprocessing.managers.Proxy"
+# A proxy of an object of the program: where it lies, and what its manager's process was asked to do for it, in order.
+_REFERENT = "multiprocessing.managers.Referent"
+_SERVER, _ASKED = "<server>", "<asked "
+_MOST_ASKED = 4
 _NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 
 
@@ -98,25 +116,95 @@ def make(machine: Machine, call: Call) -> Results:
     if function is None or instance is None or server is None:
         return [(state, unknown("proxy", call.site, state.process.identity))]
     context = instance.attributes.get("<context>", NONE)
+    making = task(function, list(call.args), call.kwargs)
+    ended = _in_server(machine, call, server, context, making, name, f"makes {name}()")
+    if workers.raise_in_parent(machine, state, call.frame, ended):
+        return []
+    if not all(_is_object(value, child) for one in ended for child, value in one.children):
+        return [(state, unknown("proxy", call.site, state.process.identity))]
+    fields: dict[str, Value] = {
+        _SERVER: instance.attributes["<snapshot>"],
+        "<context>": context,
+        "<kind>": const(name),
+        f"{_ASKED}0": (making,),
+        ELSEWHERE: TRUE,
+    }
+    proxy = LibraryObject(_REFERENT, fields, call.site)
+    return [(state, (state.new(("proxy", call.site), proxy),))]
+
+
+def _is_object(value: Value, state: State) -> bool:
+    """Whether something is an object of a class of the program."""
+    atom = only(value)
+    return isinstance(atom, Ref) and isinstance(state.get(atom), Instance)
+
+
+def _in_server(
+    machine: Machine, call: Call, server: State, context: Value, asked: Task, kind: str, does: str, again: bool = False
+) -> list[Ended]:
+    """What a manager's process is told to do, as that started: from the state of this process at that time.
+
+    ``again``: it is the same process that made the object.
+    """
+    values = (*asked.args, *(value for _, value in asked.kwargs))
     start = Start(
-        launcher=f"manager.{name}",
+        launcher=f"manager.{kind}",
         family="process",
         anchor=call.site,
-        chain=machine.chain(state, call.site, f"the manager's process makes {name}()"),
+        chain=machine.chain(call.state, call.site, f"the manager's process {does}"),
         many=False,
         reused=False,
         daemon=False,
         failures={"body": "crash"},
-        tasks=(task(function, list(call.args), call.kwargs),),
-        inherited=(function, *call.args, *call.kwargs.values()),
+        tasks=(asked,),
+        pickled=(*call.args, *call.kwargs.values()),
+        inherited=(asked.function, *values),
         label="manager's process",
         context=context,
+        shares=not again,
     )
     found_ways = launching.ways(machine, server, "multiprocessing", context)
-    ended = [workers.start(machine, state, call.frame, start, way, server) for way in found_ways]
+    return [workers.start(machine, call.state, call.frame, start, way, server) for way in found_ways]
+
+
+def ask(machine: Machine, call: Call) -> Results:
+    """``proxy.method(...)``: the manager's process calls it, on the object as what was asked before has left it."""
+    state, proxy, name = call.state, library_object(call), call.path.rpartition(".")[2]
+    server = None if proxy is None else kept_state(proxy.fields[_SERVER])
+    answer = unknown("asked", call.site, state.process.identity, len(state.facts))
+    if proxy is None or server is None or not isinstance(call.receiver, Ref) or state.process.dead:
+        return [(state, answer)]
+    before = [value for field, value in proxy.fields.items() if field.startswith(_ASKED)]
+    asked = (task(const(name), list(call.args), call.kwargs),)
+    whole = task((Lib(f"{_REFERENT}.<serve>"),), [*before, asked])
+    context = proxy.fields["<context>"]
+    kind = str(constant(proxy.fields["<kind>"]))
+    ended = _in_server(machine, call, server, context, whole, kind, f"calls {name}()", again=True)
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
-    return [(state, unknown("proxy", call.site, state.process.identity))]
+    if len(before) < _MOST_ASKED and asked not in before:
+        fields = {**proxy.fields, f"{_ASKED}{len(before)}": asked}
+        state.store(call.receiver, replace(proxy, fields=fields))
+    return [(state, answer)]
+
+
+def serve(machine: Machine, call: Call) -> Results:
+    """In the manager's process: the object is made, and its methods are called one after the other."""
+    making, *asked = [atom for value in call.args for atom in value if isinstance(atom, Task)]
+    paths = _done(machine, call, making, making.function, call.state)
+    for one in asked:
+        name = str(constant(one.function))
+        paths = [
+            (later, made)
+            for state, made in paths
+            for after, method in machine.attribute(made, name, state, call.frame, call.site)
+            for later, _ in _done(machine, call, one, method, after)
+        ]
+    return paths
+
+
+def _done(machine: Machine, call: Call, what: Task, function: Value, state: State) -> Results:
+    return machine.call_value(function, list(what.args), dict(what.kwargs), state, call.frame, call.site)
 
 
 def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:

@@ -9,10 +9,13 @@ from cudalint.machine.gpu_memory import memory_of
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.core import Part
+from cudalint.machine.slices import is_slice
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Const, Ref, Unknown, Value
+from cudalint.machine.values import VIEWS, Atom, Const, Ref, Unknown, Value
 
+# Any row of what was sent, or all of it.
+_ANY = "any"
 # How deep messages are nested.
 _DEEPEST = 3
 
@@ -53,11 +56,21 @@ def taken(atom: Atom) -> tuple[tuple[str, ...], Site, Part] | None:
                 way.append(position)
             case (base, "[]", (Const(value=key),)):
                 way.append(key)
+            case (base, "each", int()):
+                way.append(_ANY)
+            case ("call", Site(), tuple(), int(), (kind, base)) if kind == VIEWS:
+                way.append(_ANY)
+            case (base, "[]", tuple(bounds)) if is_slice(bounds):
+                way.append(_ANY)
             case _:
                 return None
         sym = base
 
 
 def leads(received: Part, sent: Part) -> bool:
-    """Whether a part of a message that was taken is, or holds, what was sent there."""
-    return received == sent[: len(received)]
+    """Whether a part of a message that was taken is, or holds, what was sent there, or is a view of it."""
+    shared = zip(received, sent, strict=False)
+    rows = received[len(sent) :]
+    return all(step == other or (step == _ANY and isinstance(other, int)) for step, other in shared) and all(
+        isinstance(row, int) or row == _ANY for row in rows
+    )

@@ -236,7 +236,8 @@ def like(machine: Machine, call: Call) -> Results:
     tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
     if tensor is None and is_asked and isinstance(call.receiver, Ref):
         tensor = placed_tensor(call.receiver, state)
-    tensor = None if tensor is None else tensor.computed
+    if tensor is not None:
+        tensor = tensor.viewed if _gives_views(machine, call) else tensor.computed
     if tensor is not None and call.text("returns") == "several":
         return [(state, (state.new(("several", call.site), Sequence("tuple", None, (tensor,))),))]
     if not is_asked and call.text("returns") not in ("", "tensor", "like", "several"):
@@ -245,6 +246,12 @@ def like(machine: Machine, call: Call) -> Results:
         return [(state, (tensor,))]
     kind = ARRAY if _computes_with_array(machine, call) else "like"
     return [(state, unknown(kind, call.site, state.process.identity))]
+
+
+def _gives_views(machine: Machine, call: Call) -> bool:
+    """Whether what an operation gives lies in the memory of what it is done with."""
+    of_tensor = isinstance(call.receiver, Tensor) and machine.library.views(call.path.rpartition(".")[2])
+    return of_tensor or call.text("returns") == "several"
 
 
 def _computes_with_array(machine: Machine, call: Call) -> bool:

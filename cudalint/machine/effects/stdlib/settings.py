@@ -45,8 +45,9 @@ _IS_THERE = frozenset({"os.path.exists", "os.path.isfile", "?.exists", "?.is_fil
 _KINDS = ("json", "toml", "yaml")
 # What takes a path as well as an open file.
 _OF_PATHS = frozenset({"toml.load", "rtoml.load"})
-# By these a program says what is made of the data.
-_HOOKS = frozenset({"object_hook", "object_pairs_hook", "cls", "decoder", "_dict"})
+# By these a program says what is made of the data: with the first, of each table of it, the innermost first.
+_HOOK = "object_hook"
+_HOOKS = frozenset({"object_pairs_hook", "cls", "decoder", "_dict"})
 _GOES = "os.chdir"
 _MOVES = frozenset({_GOES, "os.fchdir", "contextlib.chdir"})
 # What is written once the folder is another one in which the program runs: any file of a relative path.
@@ -260,6 +261,54 @@ def _filled(text: str, parts: Sequence_[Value], site: Site) -> Value:
     pieces = _HOLE.split(text)
     found: list[Value] = [const(piece) if i % 2 == 0 else parts[int(piece)] for i, piece in enumerate(pieces)]
     return operators.joined([part for part in found if part != const("")], ("settings", site))
+
+
+def hooked(machine: Machine, call: Call, read: Value) -> Results:
+    """What was read, each table as the function that is given as ``object_hook`` makes it anew."""
+    hook = call.kwargs.get(_HOOK, NONE)
+    return [(call.state, read)] if hook == NONE else _rebuilt(machine, call, hook, read, call.state)
+
+
+def _rebuilt(machine: Machine, call: Call, hook: Value, value: Value, state: State) -> Results:
+    atom = only(value)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, Sequence) and found.items is not None:
+        return [
+            (after, _stored(after, atom, replace(found, items=tuple(parts))))
+            for after, parts in _each_rebuilt(machine, call, hook, list(found.items), state)
+        ]
+    if not isinstance(atom, Ref) or not isinstance(found, Dict):
+        return [(state, value)]
+    return [
+        result
+        for after, parts in _each_rebuilt(machine, call, hook, list(found.items.values()), state)
+        for result in machine.call_value(
+            hook,
+            [_stored(after, atom, replace(found, items=dict(zip(found.items, parts, strict=True))))],
+            {},
+            after,
+            call.frame,
+            call.site,
+        )
+    ]
+
+
+def _each_rebuilt(
+    machine: Machine, call: Call, hook: Value, values: list[Value], state: State
+) -> list[tuple[State, list[Value]]]:
+    done: list[tuple[State, list[Value]]] = [(state, [])]
+    for value in values:
+        done = [
+            (later, [*parts, part])
+            for after, parts in done
+            for later, part in _rebuilt(machine, call, hook, value, after)
+        ]
+    return done
+
+
+def _stored(state: State, ref: Ref, found: Dict | Sequence) -> Value:
+    state.store(ref, found)
+    return (ref,)
 
 
 def as_value(

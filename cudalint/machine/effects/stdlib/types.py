@@ -264,6 +264,8 @@ def _builtins(atom: Atom, held: object) -> set[str] | None:
             return {f"builtins.{c.__name__}" for c in type(value).__mro__}
         case ((Rank(kind="local" | "global", derived=False) | Unknown(sym=("len", *_))), _):
             return {"builtins.int", "builtins.object"}
+        case Rank(derived=False, numbers=numbers), _ if numbers and not any(isinstance(n, bool) for n in numbers):
+            return {"builtins.int", "builtins.object"}
         case Unknown(sym=("slice", *_)), _:
             return {"builtins.slice", "builtins.object"}
         case _, Sequence(kind="list" | "tuple" | "set" as own):
