@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from textwrap import shorten
 from typing import Protocol, TypeAlias
 
@@ -28,6 +29,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Lib, Ref, Value, const, unknown
 from cudalint.project.applications import factory_of, made_above
 from cudalint.project.callers import Caller, Callers, Place
+from cudalint.project.chosen import FEWEST_STEPS, MOST_CHOICES, MOST_RUNS, MOST_STEPS, Choice
 from cudalint.project.command_lines import UNKNOWN
 from cudalint.project.derived import launchers
 from cudalint.project.distance import lies_far, starting
@@ -119,11 +121,13 @@ class Ran:
     label: str
     machine: Machine
     places: frozenset[Place] = frozenset()
+    # The option that it was given beyond the defaults, and what it gave without that.
+    chosen: tuple[Choice, tuple[EntryResult, ...]] | None = None
 
     def result(self) -> EntryResult:
         """What it gave, without the machine."""
         machine, record = self.machine, self.machine.record
-        return EntryResult(
+        found = EntryResult(
             self.owner,
             self.label,
             machine.main,
@@ -133,6 +137,10 @@ class Ran:
             machine.steps,
             record.cut,
         )
+        if self.chosen is None:
+            return found
+        choice, usual = self.chosen
+        return choice.alone(found, usual)
 
 
 @dataclass(slots=True)
@@ -354,9 +362,12 @@ class Runner:
         if self.starts(name) or (self.alone and not in_test):
             main = self._run_with_messages(partial(self._machine, name), partial(self._run_main, module=module))
             commands = main.record.commands
-            yield Ran(name, name, main)
+            usual = [Ran(name, name, main)]
             if not main.record.cut and not in_test:
-                yield from self._told(module, main.record.reads_words)
+                usual.extend(self._told(module, main.record.reads_words))
+            yield from usual
+            if not main.record.cut and not in_test:
+                yield from self._chosen(usual, partial(self._run_main, module=module))
             if main.record.testing is not None and not in_test:
                 yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
@@ -387,8 +398,37 @@ class Runner:
                 frame = Frame(Ref(("module", module.name)), module.name)
                 prepared = machine.call_value((Lib(f"{line.through}.install"),), [], {}, fresh, frame, start)
                 fresh = next((state for state, _ in prepared), fresh)
-            self._run_main(machine, module, fresh)
+            self._run_main(machine, fresh, module=module)
             yield Ran(module.name, module.name, machine)
+
+    def _chosen(self, usual: Sequence[Ran], run: Callable[[Machine, State], None]) -> Iterator[Ran]:
+        """A program as users start it who give one of its options another of the few words that it takes.
+
+        ``usual`` is what it does by default, and by command lines that are written down.
+        """
+        first = usual[0]
+        # Repairs are proven, and processes drawn, for what runs by default.
+        if self.proves or self.maps:
+            return
+        choices = [Choice(flag, word) for flag, word in islice(first.machine.record.offers.deciding(), MOST_CHOICES)]
+        left = self.hosts.common.limits.scaled(min(MOST_STEPS, max(FEWEST_STEPS, MOST_RUNS * first.machine.steps)))
+        known = tuple(ran.result() for ran in usual) if choices else ()
+        for choice in choices:
+            make = partial(self._machine, first.owner, at_most=left)
+            machine = self._run_with_messages(make, partial(self._begin_chosen, run=run, choice=choice))
+            left -= machine.steps
+            if left <= 0:
+                return
+            if not machine.record.cut:
+                yield Ran(first.owner, first.label, machine, chosen=(choice, known))
+
+    def _begin_chosen(self, machine: Machine, run: Callable[[Machine, State], None], choice: Choice) -> None:
+        fresh = State(self._started(machine.main), {})
+        module = self.files.module(machine.main)
+        start = Site(machine.main, module.body[0].ordinal if module is not None and module.body else 0)
+        fresh.stack = machine.chain(fresh, start, f"is started with {choice.said}")
+        choice.give(fresh)
+        run(machine, fresh)
 
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
@@ -498,10 +538,19 @@ class Runner:
         for function in functions(module.body):
             place = (module.name, function.ordinal)
             if (function.ordinal in ordinals or function.qualname in scripts) and not self._is_reached(place):
+                run = partial(self._run_command, module=module, function=function)
                 machine = self._machine(module.name, in_test=False)
-                for state in self._ways(machine, module, assumed=False):
-                    self._call(machine, module, function, state)
-                yield Ran(module.name, function.qualname, machine)
+                run(machine)
+                ran = Ran(module.name, function.qualname, machine)
+                yield ran
+                if not machine.record.cut:
+                    yield from self._chosen([ran], run)
+
+    def _run_command(
+        self, machine: Machine, begun: State | None = None, *, module: ir.Module, function: ir.Function
+    ) -> None:
+        for state in self._ways(machine, module, assumed=False, state=begun):
+            self._call(machine, module, function, state)
 
     # -- what has no visible caller --------------------------------------------------------------
 
@@ -658,6 +707,7 @@ class Runner:
         follows_few: bool = False,
         foretold: Foretold | None = None,
         host: Host | None = None,
+        at_most: int | None = None,
     ) -> Machine:
         options = EntryOptions(
             in_test=in_test,
@@ -671,7 +721,7 @@ class Runner:
             until=self._until,
             watched=self.watched,
             shaped=self.shaped,
-            at_most=self.at_most,
+            at_most=self.at_most if at_most is None else at_most,
             foretold=foretold or {},
             without_gpus=self.without_gpus,
         )
@@ -727,7 +777,7 @@ class Runner:
             foretold = later.messages.settled
         return first
 
-    def _run_main(self, machine: Machine, module: ir.Module, begun: State | None = None) -> None:
+    def _run_main(self, machine: Machine, begun: State | None = None, *, module: ir.Module) -> None:
         states: list[State] = []
         fresh = begun or State(self._started(module.name), {})
         for state in self._packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:
