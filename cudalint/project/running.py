@@ -366,7 +366,7 @@ class Runner:
             if not main.record.cut and not in_test:
                 usual.extend(self._told(module, main.record.reads_words))
             yield from usual
-            if not main.record.cut and not in_test:
+            if not in_test:
                 yield from self._chosen(usual, partial(self._run_main, module=module))
             if main.record.testing is not None and not in_test:
                 yield from self._own_tests(module, main.record.testing, main.record.by_pytest)
@@ -408,7 +408,7 @@ class Runner:
         """
         first = usual[0]
         # Repairs are proven, and processes drawn, for what runs by default.
-        if self.proves or self.maps:
+        if self.proves or self.maps or first.machine.record.spent:
             return
         choices = [Choice(flag, word) for flag, word in islice(first.machine.record.offers.deciding(), MOST_CHOICES)]
         left = self.hosts.common.limits.scaled(min(MOST_STEPS, max(FEWEST_STEPS, MOST_RUNS * first.machine.steps)))
@@ -419,7 +419,7 @@ class Runner:
             left -= machine.steps
             if left <= 0:
                 return
-            if not machine.record.cut:
+            if not machine.record.spent:
                 yield Ran(first.owner, first.label, machine, chosen=(choice, known))
 
     def _begin_chosen(self, machine: Machine, run: Callable[[Machine, State], None], choice: Choice) -> None:
@@ -543,8 +543,7 @@ class Runner:
                 run(machine)
                 ran = Ran(module.name, function.qualname, machine)
                 yield ran
-                if not machine.record.cut:
-                    yield from self._chosen([ran], run)
+                yield from self._chosen([ran], run)
 
     def _run_command(
         self, machine: Machine, begun: State | None = None, *, module: ir.Module, function: ir.Function
