@@ -408,7 +408,7 @@ class Runner:
         """
         first = usual[0]
         # Repairs are proven, and processes drawn, for what runs by default.
-        if self.proves or self.maps or first.machine.record.spent:
+        if self.proves or self.maps or first.machine.record.cut:
             return
         choices = [Choice(flag, word) for flag, word in islice(first.machine.record.offers.deciding(), MOST_CHOICES)]
         left = self.hosts.common.limits.scaled(min(MOST_STEPS, max(FEWEST_STEPS, MOST_RUNS * first.machine.steps)))
