@@ -42,6 +42,8 @@ class Choice:
             found,
             outcomes=tuple(map(self._doubted, new)),
             launches={launch: made for launch, made in found.launches.items() if launch not in launched},
+            # It is looked as far as that goes.
+            cut=None,
         )
 
     def _doubted(self, outcome: Outcome) -> Outcome:
