@@ -14,7 +14,7 @@ from cudalint.project.entry_result import EntryResult
 
 # So many words of the options of one program are tried, one at a time. All together take no more steps than that many
 # runs of the program, where these are few some more, and no more than one run may take.
-MOST_CHOICES, MOST_RUNS, FEWEST_STEPS, MOST_STEPS = 4, 3, 2_000, 12_000
+MOST_CHOICES, MOST_RUNS, FEWEST_STEPS, MOST_STEPS = 4, 2, 2_000, 12_000
 
 
 @dataclass(frozen=True, slots=True)

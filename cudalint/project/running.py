@@ -417,10 +417,10 @@ class Runner:
             make = partial(self._machine, first.owner, at_most=left)
             machine = self._run_with_messages(make, partial(self._begin_chosen, run=run, choice=choice))
             left -= machine.steps
-            if left <= 0:
-                return
             if not machine.record.spent:
                 yield Ran(first.owner, first.label, machine, chosen=(choice, known))
+            if left < first.machine.steps:
+                return
 
     def _begin_chosen(self, machine: Machine, run: Callable[[Machine, State], None], choice: Choice) -> None:
         fresh = State(self._started(machine.main), {})
