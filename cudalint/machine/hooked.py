@@ -48,12 +48,12 @@ def keep(hook: Hook, state: State) -> Ref:
     return handle
 
 
-def forget(handle: Atom, state: State) -> list[Hook]:
+def forget(handle: Ref, state: State) -> list[Hook]:
     """Take away what a handle removes, and the other hooks of its place: what a loop adds, another one removes, one by
     one. A handle stands for all where there are too many to tell them apart."""
-    found = state.get(handle) if isinstance(handle, Ref) else None
-    all_of = handle == JOINED or _is_one_of_many(handle, state)
+    found = state.get(handle)
     site = found.site if isinstance(found, LibraryObject) else None
+    all_of = _is_one_of_many(handle, state)
     kept: list[tuple[Ref, Hook]] = []
     gone: list[tuple[Ref, Hook]] = []
     for ref, hook in _kept(state):
@@ -62,10 +62,11 @@ def forget(handle: Atom, state: State) -> list[Hook]:
     return [hook for _, hook in gone]
 
 
-def _is_one_of_many(handle: Atom, state: State) -> bool:
+def _is_one_of_many(handle: Ref, state: State) -> bool:
     """Whether a list, or a dict, holds a handle beside more things than a loop goes through one by one."""
-    for found in state.objects():
-        values = tuple(_parts(handle, found)) if isinstance(found, Sequence | Dict) else ()
+    for address, found in state.objects_at().items():
+        is_list = isinstance(found, Sequence | Dict) and address != HOOKS.address
+        values = tuple(_parts(handle, found)) if is_list else ()
         if any(handle in value for value in values) and (len(values) > _MANY or any(JOINED in v for v in values)):
             return True
     return False

@@ -30,10 +30,7 @@ def register(machine: Machine, call: Call) -> Results:
 def remove(machine: Machine, call: Call) -> Results:
     """``handle.remove()``, and the end of a ``with`` statement whose manager is a handle."""
     handle = call.receiver
-    is_known = library_object(call) is not None
-    if handle is None or call.state.get(HOOKS) is None or (call.args and not is_known):
-        return [(call.state, unknown("removed", call.site))]
-    for hook in hooked.forget(handle, call.state):
+    for hook in hooked.forget(handle, call.state) if isinstance(handle, Ref) else ():
         machine.is_dropped(hook.runs, call.state)
     return [(call.state, NONE)]
 
