@@ -56,6 +56,12 @@ CASES: dict[str, tuple[str, str | None]] = {
         "args = parser.parse_args()\nif args.weight > 0:\n    torch.cuda.init()\n    start()\n",
         None,
     ),
+    "whatever one of few words is": (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--start', choices=['a', 'b'], default='a')\n"
+        "args = parser.parse_args()\nif args.start == 'b':\n    torch.cuda.init()\nelse:\n    torch.zeros(1).cuda()\n"
+        "start()\n",
+        None,
+    ),
     "a flag of click, which is off by default": (
         "import click\n\n\n@click.command()\n@click.option('--gpu/--no-gpu', default=False)\ndef main(gpu):\n"
         "    if gpu:\n        torch.cuda.init()\n    start()\n\n\nmain()\n",
@@ -432,6 +438,33 @@ def _findings(body: str) -> tuple[Finding, ...]:
 def test_the_condition_is_in_the_words_of_the_program(name: str) -> None:
     body, condition = CASES[name]
     assert [f.condition for f in _findings(body) if f.code == "CUD101"] == [condition]
+
+
+# The same of findings that only another word of an option leads to than its default.
+CHOSEN = {
+    "one of few words": (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('-s', '--start', choices=['a', 'b'], default='a')\n"
+        "args = parser.parse_args()\ntorch.cuda.init()\nif args.start == 'b':\n    start()\n",
+        "if `--start b` is given",
+    ),
+    "one of two of few words": (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--start', choices=['a', 'b', 'c'], default='a')\n"
+        "args = parser.parse_args()\ntorch.cuda.init()\nif args.start != 'a':\n    start()\n",
+        "if `--start b` is given, or if `--start c` is given",
+    ),
+    "one of few words, and a flag": (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--start', choices=['a', 'b'], default='a')\n"
+        "parser.add_argument('--gpu', action='store_true')\nargs = parser.parse_args()\nif args.gpu:\n"
+        "    torch.cuda.init()\nif args.start == 'b':\n    start()\n",
+        "if `--start b` is given and `--gpu` is given",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_condition_names_the_word_that_a_user_gives(name: str) -> None:
+    body, condition = CHOSEN[name]
+    assert [(f.code, f.condition) for f in _findings(body)] == [("CUD102", condition)]
 
 
 def test_one_gpu_is_there_in_any_case() -> None:

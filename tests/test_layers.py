@@ -43,6 +43,7 @@ LAYERS = (
     "machine.inheritance",
     "project.pythons",
     "project.entry_result",
+    "project.chosen",
     "project.entry_store",
     "project.fixtures",  # runs what pytest puts around a test
     "project.prepared",

@@ -66,6 +66,35 @@ def test_a_console_script_is_an_entry(tmp_path: Path, name: str) -> None:
     assert analyse(given, Options(), root=str(tmp_path)).findings == ()
 
 
+SCRIPT = """\
+=== pkg/__init__.py
+=== pkg/cli.py
+import argparse
+import multiprocessing as mp
+import torch
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--start", choices=["{other}", "spawn"], default="spawn")
+    args = parser.parse_args()
+    torch.zeros(1, device="cuda")
+    mp.get_context(args.start).Process(target=work, args=(1,)).start()
+"""
+
+
+@pytest.mark.parametrize(("other", "codes"), [("fork", ["CUD102"]), ("forkserver", [])])
+def test_users_of_a_console_script_choose_among_the_words_of_an_option(
+    tmp_path: Path, other: str, codes: list[str]
+) -> None:
+    texts = files(SCRIPT.format(other=other)).items()
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in texts]
+    (tmp_path / "pyproject.toml").write_text(METADATA["pyproject.toml"], encoding="utf-8")
+    found = analyse(given, Options(), root=str(tmp_path)).findings
+    assert [f.code for f in found] == codes
+    assert {f.condition for f in found} == ({f"if `--start {other}` is given"} if codes else set())
+
+
 def test_bad_metadata_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[project\n", encoding="utf-8")
     (tmp_path / "setup.cfg").write_bytes(b"\xff\xfe\x00")

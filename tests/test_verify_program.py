@@ -182,6 +182,44 @@ if __name__ == "__main__":
 """
 
 
+CHOSEN = """\
+import argparse
+import multiprocessing
+
+import torch
+
+
+def work(n):
+    return torch.ones(n, device="cuda").sum().item()
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--start", choices=["fork", "spawn"], default="spawn")
+    args = parser.parse_args()
+    torch.zeros(1, device="cuda")
+    print(multiprocessing.get_context(args.start).Pool(1).map(work, [1]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "why"),
+    [
+        ([], "not reached", "the program was run without --start fork"),
+        (["--start=spawn"], "not reached", "the program was run without --start fork"),
+        (["--start", "fork"], "confirmed", "Cannot re-initialize CUDA in forked subprocess"),
+    ],
+)
+def test_what_an_option_leads_to_is_not_reached_without_it(
+    child: Command, tmp_path: Path, words: list[str], status: str, why: str
+) -> None:
+    (tmp_path / "train.py").write_text(CHOSEN, encoding="utf-8")
+    done = child("--verify", "--paper", "train.py", "--output-format", "json", "--", *words)
+    (finding,) = json.loads(done.stdout)["findings"]
+    assert (finding["code"], finding["status"]) == ("CUD102", status)
+    assert why in finding["why"]
+
+
 @pytest.mark.parametrize(
     ("text", "statuses"),
     [

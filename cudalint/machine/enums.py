@@ -138,6 +138,14 @@ def _is_member(name: str, value: Value | None, state: State) -> bool:
     return value is not None and not name.startswith("_") and not is_method
 
 
+def member_of(value: Value) -> Member | None:
+    """The member that a value is."""
+    atom = only(value)
+    if not isinstance(atom, Const):
+        return None
+    return atom.value if isinstance(atom.value, Member) else atom.member
+
+
 def members(cls: Class, state: State) -> list[Value]:
     """The members in the order of their definition; none of a class that is no Enum."""
     scope = state.get(cls.scope)

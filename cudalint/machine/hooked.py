@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from cudalint.machine.heap import HOOKS, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Partial, Ref, Unknown, Value, const, strings
+from cudalint.machine.values import JOINED, Atom, Bound, Partial, Ref, Unknown, Value, const, strings
 
 HANDLE = "torch.utils.hooks.RemovableHandle"
 FORWARD, BEFORE, BACKWARD = "forward", "before", "backward"
 # Those that one method alone runs, by their kind.
 _METHODS = {"stepped": "step", "saved": "state_dict", "loaded": "load_state_dict"}
 _OF, _RUNS, _KIND, _NAMED = "<of>", "<runs>", "<kind>", "<named>"
+# More items of a list a loop does not go through one by one.
+_MANY = 12
 # How many objects within one another are looked through for one that has a hook.
 _DEEPEST = 4
 
@@ -46,11 +48,28 @@ def keep(hook: Hook, state: State) -> Ref:
     return handle
 
 
-def forget(made_at: Site, state: State) -> list[Hook]:
-    """Take away the hooks of a place: what a loop adds, another one removes, one by one."""
-    kept = list(_kept(state))
-    state.store(HOOKS, Dict({ref.address: (ref,) for ref, hook in kept if hook.site != made_at}))
-    return [hook for _, hook in kept if hook.site == made_at]
+def forget(handle: Ref, state: State) -> list[Hook]:
+    """Take away what a handle removes, and the other hooks of its place: what a loop adds, another one removes, one by
+    one. A handle stands for all where there are too many to tell them apart."""
+    found = state.get(handle)
+    site = found.site if isinstance(found, LibraryObject) else None
+    all_of = _is_one_of_many(handle, state)
+    kept: list[tuple[Ref, Hook]] = []
+    gone: list[tuple[Ref, Hook]] = []
+    for ref, hook in _kept(state):
+        (gone if all_of or hook.site == site else kept).append((ref, hook))
+    state.store(HOOKS, Dict({ref.address: (ref,) for ref, _ in kept}))
+    return [hook for _, hook in gone]
+
+
+def _is_one_of_many(handle: Ref, state: State) -> bool:
+    """Whether a list, or a dict, holds a handle beside more things than a loop goes through one by one."""
+    for address, found in state.objects_at().items():
+        is_list = isinstance(found, Sequence | Dict) and address != HOOKS.address
+        values = tuple(_parts(handle, found)) if is_list else ()
+        if any(handle in value for value in values) and (len(values) > _MANY or any(JOINED in v for v in values)):
+            return True
+    return False
 
 
 def pending(state: State) -> list[Hook]:

@@ -48,7 +48,7 @@ _BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
-_TELLING = frozenset(
+TELLING = frozenset(
     {
         "cuda", "gpu", "cpu", "nccl", "gloo", "fork", "spawn", "forkserver", "loky", "threading", "multiprocessing", "",
         "CUDAExecutionProvider", "TensorrtExecutionProvider", "CPUExecutionProvider",
@@ -379,7 +379,7 @@ def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
 
 def _is_choice(text: str) -> bool:
     """Whether a text names a device, a method or a backend, or is a word that a later test may ask for."""
-    return text in _TELLING or (len(text) <= LONGEST_WORD and text.isidentifier())
+    return text in TELLING or (len(text) <= LONGEST_WORD and text.isidentifier())
 
 
 def _object_matters(found: Object | None, state: State, depth: int) -> bool:
@@ -591,7 +591,7 @@ def is_placed(atom: Atom) -> bool:
         case Dev() | Tensor() | Task() | Rank():
             return True
         case Const(value=str(value)):
-            return value in _TELLING
+            return value in TELLING
         case Const(value=Member(value=given)):
             return any(map(is_placed, given))
     return False

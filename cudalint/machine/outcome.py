@@ -89,6 +89,7 @@ class Doubt(Enum):
     THREADS = "JAX waits there for threads that a fork leaves behind, unless its arrays are small"
     NAMES = "which GPUs it names cannot be seen here"
     RELEASE = "that depends on the release"
+    CHOSEN = "that depends on an option that is given"
     CUT = "not all that comes before could be looked at"
 
 

@@ -187,7 +187,12 @@ def _written(files: FileProgram, site: Site, span: Span) -> str | None:
 def _better(new: _Judged, old: _Judged) -> bool:
     if new.severity is not old.severity:
         return new.severity.rank > old.severity.rank
-    return new.outcome.length < old.outcome.length
+    return _order(new.outcome) < _order(old.outcome)
+
+
+def _order(outcome: Outcome) -> tuple[bool, int]:
+    """Of what is as grave, what needs no option to be given comes first, and then what takes the fewest steps."""
+    return outcome.doubt is Doubt.CHOSEN, outcome.length
 
 
 def _whenever(judged: _Judged, whens: Set[str | None]) -> _Judged:
@@ -210,12 +215,12 @@ def _quiet_siblings(best: dict[tuple[str, Site], _Judged]) -> list[_Judged]:
 def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     """Of one launch only the root cause is reported, for each start method that the Python versions give it."""
     given = list(outcomes)
-    first: dict[tuple[Site, str | None, bool], int] = {}
-    first_of_forks: dict[tuple[Site, str | None, bool], int] = {}
+    first: dict[tuple[Site, str | None, Doubt | None], int] = {}
+    first_of_forks: dict[tuple[Site, str | None, Doubt | None], int] = {}
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
         if rank is not None and outcome.within is not None:
-            key = (outcome.within, outcome.condition, outcome.doubt is Doubt.MISSING)
+            key = (outcome.within, outcome.condition, _apart(outcome))
             for known in (first,) if outcome.kind in _OF_FRESH else (first, first_of_forks):
                 known[key] = min(known.get(key, rank), rank)
     groups = {o.within for o in given if o.kind in _AFTER_GROUP}
@@ -225,7 +230,7 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
     for outcome in given:
         rank = _ROOT_RANK.get(outcome.kind)
         if rank is not None and outcome.within is not None:
-            whens = product((outcome.condition, None), (outcome.doubt is Doubt.MISSING, False))
+            whens = product((outcome.condition, None), (_apart(outcome), None))
             roots = first_of_forks if outcome.kind in OF_INHERITING else first
             if rank > min(roots.get((outcome.within, *when), rank) for when in whens):
                 continue
@@ -236,6 +241,11 @@ def _root_causes(outcomes: Iterable[Outcome]) -> list[Outcome]:
             continue
         result.append(outcome)
     return result
+
+
+def _apart(outcome: Outcome) -> Doubt | None:
+    """Why an outcome comes about only in runs which others do not look at: none of these has it for its root."""
+    return outcome.doubt if outcome.doubt in (Doubt.MISSING, Doubt.CHOSEN) else None
 
 
 def _first_guesses(outcomes: Sequence[Outcome]) -> list[Outcome]:

@@ -15,6 +15,7 @@ from cudalint.machine.messages import Foretold
 from cudalint.machine.shapes import Watcher
 from cudalint.machine.trace import Site
 from cudalint.project.callers import Place
+from cudalint.project.chosen import Choice
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.program import FileProgram
@@ -49,18 +50,20 @@ class Ran:
     """One entry that ran: the module it belongs to, how its trace would name it, and the machine afterwards.
 
     ``owner`` is the module for whose sake it ran: the launcher's, where a caller of it was run. ``places`` count as
-    reached whether or not they were.
+    reached whether or not they were. ``chosen`` is the option that it was given beyond the defaults, and what it gave
+    without that.
     """
 
     owner: str
     label: str
     machine: Machine
     places: frozenset[Place] = frozenset()
+    chosen: tuple[Choice, tuple[EntryResult, ...]] | None = None
 
     def result(self) -> EntryResult:
         """What it gave, without the machine."""
         machine, record = self.machine, self.machine.record
-        return EntryResult(
+        found = EntryResult(
             self.owner,
             self.label,
             machine.main,
@@ -70,6 +73,10 @@ class Ran:
             machine.steps,
             record.cut,
         )
+        if self.chosen is None:
+            return found
+        choice, usual = self.chosen
+        return choice.alone(found, usual)
 
 
 @dataclass(slots=True)
@@ -99,8 +106,9 @@ class Machines:
         follows_few: bool = False,
         foretold: Foretold | None = None,
         host: Host | None = None,
+        at_most: int | None = None,
     ) -> Machine:
-        """A machine for an entry that begins with a module."""
+        """A machine for an entry that begins with a module, and makes no more steps than ``at_most``."""
         options = EntryOptions(
             in_test=in_test,
             purpose=purpose,
@@ -113,7 +121,7 @@ class Machines:
             until=self.until,
             watched=self.inquiry.watched,
             shaped=self.inquiry.shaped,
-            at_most=self.inquiry.at_most,
+            at_most=self.inquiry.at_most if at_most is None else at_most,
             foretold=foretold or {},
             without_gpus=self.inquiry.without_gpus,
         )

@@ -104,6 +104,7 @@ class PreparedImports:
             neutral,
             record.asked,
             record.reads_words,
+            record.offers.made,
             frozenset(machine.meeting_seen),
         )
         return _Known(done, read, is_of_any=not machine.asked_for_callers)

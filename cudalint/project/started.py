@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from textwrap import shorten
 
 from cudalint.ir import nodes as ir
@@ -18,6 +19,7 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Lib, Ref, const, unknown
 from cudalint.project import calling
+from cudalint.project.chosen import FEWEST_STEPS, MOST_CHOICES, MOST_RUNS, MOST_STEPS, Choice
 from cudalint.project.command_lines import UNKNOWN
 from cudalint.project.entries import conftests, is_program, may_serve
 from cudalint.project.machines import Machines, Ran
@@ -57,9 +59,12 @@ class Started:
                 partial(self.machines.of, name), partial(self._run_main, module=module)
             )
             commands = main.record.commands
-            yield Ran(name, name, main)
+            usual = [Ran(name, name, main)]
             if not main.record.cut and not in_test:
-                yield from self._told(module, main.record.reads_words)
+                usual.extend(self._told(module, main.record.reads_words))
+            yield from usual
+            if not in_test:
+                yield from self._chosen(usual, partial(self._run_main, module=module))
             if main.record.testing is not None and not in_test:
                 yield from self.tests.run_by_program(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
@@ -90,8 +95,38 @@ class Started:
                 frame = Frame(Ref(("module", module.name)), module.name)
                 prepared = machine.call_value((Lib(f"{line.through}.install"),), [], {}, fresh, frame, start)
                 fresh = next((state for state, _ in prepared), fresh)
-            self._run_main(machine, module, fresh)
+            self._run_main(machine, fresh, module=module)
             yield Ran(module.name, module.name, machine)
+
+    def _chosen(self, usual: Sequence[Ran], run: Callable[[Machine, State], None]) -> Iterator[Ran]:
+        """A program as users start it who give one of its options another of the few words that it takes.
+
+        ``usual`` is what it does by default, and by command lines that are written down.
+        """
+        first, inquiry = usual[0], self.machines.inquiry
+        # Repairs are proven, and processes drawn, for what runs by default.
+        if inquiry.proves or inquiry.maps or first.machine.record.cut:
+            return
+        choices = [Choice(flag, word) for flag, word in islice(first.machine.record.offers.deciding(), MOST_CHOICES)]
+        limits = self.machines.hosts.common.limits
+        left = limits.scaled(min(MOST_STEPS, max(FEWEST_STEPS, MOST_RUNS * first.machine.steps)))
+        known = tuple(ran.result() for ran in usual) if choices else ()
+        for choice in choices:
+            make = partial(self.machines.of, first.owner, at_most=left)
+            machine = self.machines.run_with_messages(make, partial(self._begin_chosen, run=run, choice=choice))
+            left -= machine.steps
+            if not machine.record.spent:
+                yield Ran(first.owner, first.label, machine, chosen=(choice, known))
+            if left < first.machine.steps:
+                return
+
+    def _begin_chosen(self, machine: Machine, run: Callable[[Machine, State], None], choice: Choice) -> None:
+        fresh = State(self._process(machine.main), {})
+        module = self.files.module(machine.main)
+        start = Site(machine.main, module.body[0].ordinal if module is not None and module.body else 0)
+        fresh.stack = machine.chain(fresh, start, f"is started with {choice.said}")
+        choice.give(fresh)
+        run(machine, fresh)
 
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
@@ -106,12 +141,20 @@ class Started:
         for function in functions(module.body):
             place = (module.name, function.ordinal)
             if (function.ordinal in ordinals or function.qualname in scripts) and not self.reached.has(place):
+                run = partial(self._run_command, module=module, function=function)
                 machine = self.machines.of(module.name, in_test=False)
-                for state in calling.ways(machine, module, assumed=False):
-                    calling.call(machine, module, function, state)
-                yield Ran(module.name, function.qualname, machine)
+                run(machine)
+                ran = Ran(module.name, function.qualname, machine)
+                yield ran
+                yield from self._chosen([ran], run)
 
-    def _run_main(self, machine: Machine, module: ir.Module, begun: State | None = None) -> None:
+    def _run_command(
+        self, machine: Machine, begun: State | None = None, *, module: ir.Module, function: ir.Function
+    ) -> None:
+        for state in calling.ways(machine, module, assumed=False, state=begun):
+            calling.call(machine, module, function, state)
+
+    def _run_main(self, machine: Machine, begun: State | None = None, *, module: ir.Module) -> None:
         states: list[State] = []
         fresh = begun or State(self._process(module.name), {})
         for state in calling.packages(machine, module, fresh) if self.files.runs_in_package(module.name) else [fresh]:

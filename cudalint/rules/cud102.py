@@ -8,7 +8,9 @@ missing:
 
 - no entry of the project reaches the launch, so what the parent did before, or which start method it has set, is
   unknown: typically a function of a library that others call;
-- the parent has touched CUDA, but the start method is fork on some paths only.
+- the parent has touched CUDA, but the start method is fork on some paths only;
+- that happens only where an option is given another of its words than the default (`--start-method fork`): the condition
+  names it.
 
 ## Why it is bad
 The code works as long as nobody touches CUDA first, which is a promise that the code itself cannot keep. One caller

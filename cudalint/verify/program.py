@@ -57,6 +57,10 @@ class Status(Enum):
     REFUTED = "refuted"
 
 
+# What a condition says of an option that a user has to give.
+_GIVEN = re.compile("`(-[^`]+)` is given")
+
+
 class _Reach(Enum):
     """Whether a run passed a place: before Python 3.12 only its function may be known to."""
 
@@ -273,6 +277,7 @@ def try_out(
     judged = tuple(
         replace(
             _judge(
+                program,
                 finding,
                 [one for one in found if finding in pairs[one] and _is_near(one, reached[finding])],
                 reached[finding],
@@ -333,7 +338,15 @@ def _findings(program: Program, footing: Footing) -> tuple[tuple[Finding, ...], 
     return tuple(finding for finding in every if finding.code not in _OF_NO_RUN), frozenset(report.silenced)
 
 
+def _left_out(program: Program, finding: Finding) -> str | None:
+    """The option with which a finding comes about, as a user gives it, where the program was not given any such."""
+    named = _GIVEN.findall(finding.condition or "")
+    given = " ".join(word.replace("=", " ", 1) if word.startswith("-") else word for word in program.words)
+    return None if not named or any(f" {option} " in f" {given} " for option in named) else named[0]
+
+
 def _judge(
+    program: Program,
     finding: Finding,
     matches: Sequence[Violation],
     reach: _Reach,
@@ -348,6 +361,9 @@ def _judge(
     if by is not None and not (contradicted and all(one.kind in _SUPPOSED for one in matches)):
         return Judged(finding, Status.CONFIRMED, by.text, by)
     if read is not None and contradicted:
+        option = _left_out(program, finding)
+        if option is not None:
+            return Judged(finding, Status.NOT_REACHED, f"the program was run without {option}")
         return Judged(finding, Status.REFUTED, read.text)
     if waits is not None:
         return Judged(finding, Status.CONFIRMED, waits)

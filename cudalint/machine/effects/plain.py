@@ -201,8 +201,8 @@ def _follows_from(machine: Machine, call: Call) -> tuple[Const | Unknown | Rank,
 
 
 def _one_of(value: Value) -> Atom | None:
-    """What a value is; of several items of one thing, any of them."""
-    found = {listings.rows_of(atom) for atom in value}
+    """What a value is; of several items of one thing, or what was made of them alike, any of them."""
+    found = {listings.whichever(atom) for atom in value} if len(value) > 1 else set()
     return value[0] if len(value) == 1 or (len(found) == 1 and None not in found) else None
 
 

@@ -586,6 +586,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.current-context": commands.current_context,
     "command.plain": commands.plain,
     "command.option": commands.option,
+    "command.words": commands.words,
     "command.given": commands.given,
     "command.invoke": commands.invoke,
     "command.run": commands.run,

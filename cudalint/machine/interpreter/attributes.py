@@ -712,6 +712,8 @@ class Attributes(Core):
 
     def picked(self, found: Dict, key: Value, state: State, site: Site, default: Value | None = None) -> Results:
         """The items that a key may lead to; where that is not known, a finding says which one it is about."""
+        if self.record.offers.made:
+            self.record.offers.look_up(key, found)
         if is_choice(found, key):
             for question in questions_of(found, key):
                 self.record.asked.setdefault(question, Asking(site, None, positive=True, picks=True))

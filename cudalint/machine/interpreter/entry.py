@@ -10,6 +10,7 @@ from cudalint.machine.assumptions import Asking, Assumption, Facts, alternatives
 from cudalint.machine.covering import MOST_WAYS, cover_all, needed, needs_either
 from cudalint.machine.launched import Launched
 from cudalint.machine.messages import Foretold
+from cudalint.machine.offers import Offers
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.passed_over import Branches
 from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read, told_by
@@ -151,6 +152,8 @@ class EntryRecord:
     serves: bool = False
     # Whether it asked for the words of its command line.
     reads_words: bool = False
+    # The options that a user may set to one of few words.
+    offers: Offers = field(default_factory=Offers)
     processes: dict[Site, list[Process]] = field(default_factory=dict)
     trace_steps: list[TraceStep] = field(default_factory=list)
     # For a map of the processes; None where no map is wanted.
@@ -218,6 +221,7 @@ class EntryRecord:
             stand_ins={*self.stand_ins},
             completed=[*self.completed],
             refused=[*self.refused],
+            offers=self.offers.copy(),
             branches=self.branches.copy(),
         )
 

@@ -253,6 +253,8 @@ class Expressions(Core):
         results: Results = []
         for after, (left, right) in self._sides(node, state, frame):
             self.compares(node.op, (left, right), Site(frame.module, node.ordinal), after)
+            if self.record.offers.made:
+                self.record.offers.compare(left, right, after)
             own = self._compared_by_class(node, left, right, after, frame)
             if own is not None:
                 results.extend(own)

@@ -8,7 +8,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir import promised, walk
 from cudalint.machine import collecting, first_values
 from cudalint.machine.frame import Frame, Raised, Results
-from cudalint.machine.heap import STAR, Scope
+from cudalint.machine.heap import ARGV, STAR, Scope
 from cudalint.machine.interpreter import lineages
 from cudalint.machine.interpreter.core import MOST_IMPORTS, MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
@@ -392,7 +392,7 @@ class Imports(Core):
             return []
         begun = lineages.begun(state)
         done = None if begun is None else self.importer.imported(name, begun.base, begun.below)
-        if begun is None or done is None:
+        if begun is None or done is None or (done.reads_words and state.get(ARGV) is not None):
             return []
         paths = lineages.grafted(state, begun, done)
         if not paths:
@@ -401,6 +401,7 @@ class Imports(Core):
         self.record.entered |= done.entered
         self.record.commands.extend(done.commands)
         self.record.reads_words |= done.reads_words
+        self.record.offers.made.update(done.offers)
         self.meeting_seen |= done.meeting
         self.record.asked = {**done.asked, **self.record.asked}
         self.record.cut = self.record.cut or done.cut

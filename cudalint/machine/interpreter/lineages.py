@@ -12,6 +12,7 @@ from typing import Protocol
 
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.heap import Object
+from cudalint.machine.offers import Offer
 from cudalint.machine.state import Layer, Lineage, Process, State
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.machine.values import Unknown
@@ -43,6 +44,7 @@ class Imported:
     neutral: bool
     asked: Mapping[Hashable, Asking]
     reads_words: bool
+    offers: Mapping[str, Offer]
     meeting: frozenset[str]
 
 

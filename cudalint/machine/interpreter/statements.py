@@ -221,6 +221,8 @@ class Statements(Core):
         found = self.eval(value, state, frame)
         if not found:
             return None, None
+        if self.record.offers.made:
+            self.record.offers.compare(subject, found[0][1], found[0][0])
         return self.truth(operators.compare("==", subject, found[0][1], ("case", frame.module, value.ordinal)), state)
 
     def _guarded(

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame
-from cudalint.machine.heap import Scope
+from cudalint.machine.heap import ARGV, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import fork_hooks
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
-from cudalint.machine.values import Ref, const
+from cudalint.machine.values import Const, Ref, const
 
 _SERVER = "fork server"
 
@@ -97,6 +97,13 @@ def tell(child: State, parent: State, start: Start) -> None:
         child.assume(sym, answer)
 
 
+def _give_words(child: State, parent: State) -> None:
+    """A fresh process is told the command line of its parent (multiprocessing/spawn.py, get_preparation_data)."""
+    words = parent.get(ARGV)
+    if isinstance(words, Sequence) and all(isinstance(atom, Const) for word in words.items or () for atom in word):
+        child.store(ARGV, words)
+
+
 def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch) -> list[State]:
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
@@ -120,6 +127,7 @@ def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch
     )
     process = _with_environment(process, start)
     state = State(process, {}, facts=_answers(parent, start), telling=parent.telling)
+    _give_words(state, parent)
     if way.method == "loky":
         return [state]
     _remember_parent(machine, process, parent)

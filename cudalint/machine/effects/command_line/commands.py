@@ -35,6 +35,8 @@ from cudalint.machine.values import (
 _GIVEN, _RUN = (Lib("cudalint.option.given"),), (Lib("cudalint.command.run"),)
 # What is kept of an option besides its value.
 _OF_OPTION = frozenset({"name", "names", "callback", "default", "type", "is_flag", "envvar"})
+# The type of an option that is one of few words, and where it keeps them.
+_ONE_OF, _WORDS_OF = "click.Choice", "<words>"
 # The words of the command line that is read, as far as they are not a subcommand's name.
 _WORDS = Ref(("words of a command",))
 # What a function of a command line is given, of which only the class is known.
@@ -203,9 +205,10 @@ def given(machine: Machine, call: Call) -> Results:
     default = _of_variable(own, call.state)
     if said is not None:
         otherwise = value if said.is_open else own.get("default", value)
-        value = _as_said(said.words, own, default or otherwise)
+        value = _as_said(said.words, own, default or otherwise, call.state)
     else:
         value = default or value
+        _offer(machine, own, value, call.state)
     results: Results = [(call.state, value)]
     if "callback" in own:
         asked: list[Value] = [_CONTEXT, unknown("parameter", call.site), value]
@@ -223,10 +226,31 @@ def _of_variable(own: dict[str, Value], state: State) -> Value:
     text = constant(set_[0]) if set_ else None
     if not isinstance(text, str):
         return set_[0] if set_ else ()
-    return _converted(text, own.get("type", ()), own.get("default", NONE))
+    return _converted(text, own.get("type", ()), own.get("default", NONE), state)
 
 
-def _as_said(words: tuple[str, ...], own: dict[str, Value], otherwise: Value) -> Value:
+def words(machine: Machine, call: Call) -> Results:
+    """``click.Choice(["fork", "spawn"])``: the type of an option that is one of these words."""
+    given = machine.exact_items(call.get("choices") or (), call.state) or ()
+    made = LibraryObject(_ONE_OF, {_WORDS_OF: const(tuple(map(constant, given)))}, call.site)
+    return [(call.state, (call.state.new(("words", call.site), made),))]
+
+
+def _words_of(type_: Value, state: State) -> tuple[object, ...] | None:
+    """The words of which an option of this type is one; None of other types."""
+    found = state.get(ref) if isinstance(ref := only(type_), Ref) else None
+    listed = constant(found.fields[_WORDS_OF]) if isinstance(found, LibraryObject) and found.type == _ONE_OF else None
+    return listed if isinstance(listed, tuple) else None
+
+
+def _offer(machine: Machine, own: dict[str, Value], value: Value, state: State) -> None:
+    """Note an option that a user may set to another of few words."""
+    listed, default, spelled = _words_of(own.get("type", ()), state), constant(value), constant(own["names"])
+    if listed is not None and isinstance(default, str) and isinstance(spelled, tuple):
+        machine.record.offers.add(max(map(str, spelled), key=len), default, listed)
+
+
+def _as_said(words: tuple[str, ...], own: dict[str, Value], otherwise: Value, state: State) -> Value:
     """What an option is by the words of a command line: the last of those that name it."""
     default = own.get("default", NONE)
     spelled = constant(own["names"])
@@ -242,12 +266,14 @@ def _as_said(words: tuple[str, ...], own: dict[str, Value], otherwise: Value) ->
                 return TRUE
             if not equals and i + 1 == len(words):
                 break
-            return _converted(after if equals else words[i + 1], own.get("type", ()), default)
+            return _converted(after if equals else words[i + 1], own.get("type", ()), default, state)
     return otherwise
 
 
-def _converted(text: str, type_: Value, default: Value) -> Value:
+def _converted(text: str, type_: Value, default: Value, state: State) -> Value:
     """A word as click understands it: by the type of the option, or of its default."""
+    if _words_of(type_, state) is not None:
+        return const(text)
     if type_ in (NONE, ()) or only(type_) == Lib("builtins.str"):
         kind = type(constant(default)) if constant(default) is not ... else str
     else:

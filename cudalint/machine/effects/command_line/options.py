@@ -37,6 +37,8 @@ from cudalint.machine.values import (
 
 # Before the name of an option: how it is spelled, and what makes it of a word.
 _SPELLED, _TYPE = "<spelled> ", "<type> "
+# Before the name of an option: the words that it takes.
+_WORDS = "<words> "
 # Begins what stands for a word that is a path.
 _PATH_AT = "\0path "
 # What makes the object of the program's own class that is called where an option is given.
@@ -172,11 +174,19 @@ def add_argument(machine: Machine, call: Call) -> Results:
             made[f"{_TYPE}{name}"] = kind
         if isinstance(only(call.kwargs.get("action", NONE)), Ref):
             made[f"{_ACTION}{name}"] = _action(call, name, names)
+        made.update(_words_of_choice(machine, call, name))
         made.update(_declared(call, names, found))
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
     else:
         call.state.store(ref, replace(found, fields={**found.fields, declared.UNDECLARED: TRUE}))
     return [(call.state, NONE)]
+
+
+def _words_of_choice(machine: Machine, call: Call, name: str) -> dict[str, Value]:
+    """The words of which an option is one, as its choices say."""
+    choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
+    words = [constant(one) for one in choices]
+    return {f"{_WORDS}{name}": const(tuple(words))} if words and all(isinstance(word, str) for word in words) else {}
 
 
 def _with_gpu(machine: Machine, call: Call, value: Value) -> Value:
@@ -300,6 +310,8 @@ def parse_args(machine: Machine, call: Call) -> Results:
             # No launcher hands it over where the program writes down all words.
             fields["local_rank"] = found.fields[_OF_RANK]
         given = _given_among(machine, call, found.fields) if known is None else known
+        if words is None and not given and _is_of_user(call):
+            _offer(machine, found.fields)
         acts = {name: value for name, value in given.items() if f"{_ACTION}{name}" in found.fields}
         fields |= {name: value for name, value in given.items() if name not in acts}
         fields |= {k: v for k, v in found.fields.items() if k == MADE_OPTION}
@@ -311,6 +323,23 @@ def parse_args(machine: Machine, call: Call) -> Results:
             acted = _acted(machine, replace(call, state=after), {} if found is None else found.fields, acts, namespace)
             results.extend(_parsed(call, done, namespace) for done in acted)
     return results
+
+
+def _is_of_user(call: Call) -> bool:
+    """Whether the words that are parsed are those of the program's own command line, and a user writes them."""
+    given = call.get("args")
+    return (given is None or given == NONE or _is_argv(given)) and call.state.get(ARGV) is None
+
+
+def _offer(machine: Machine, fields: dict[str, Value]) -> None:
+    """Note which options have a default that is one of few words."""
+    for key, words in fields.items():
+        name = key.removeprefix(_WORDS)
+        default, spelled = constant(fields.get(f"--{name}", ())), str(constant(fields.get(f"{_SPELLED}{name}", ())))
+        kind, *names = spelled.split()
+        listed = constant(words)
+        if key.startswith(_WORDS) and kind == "text" and isinstance(default, str) and isinstance(listed, tuple):
+            machine.record.offers.add(max(names, key=len), default, listed)
 
 
 def _are_refused(fields: dict[str, Value], words: list[str] | None) -> bool:

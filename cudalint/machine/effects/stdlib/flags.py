@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from cudalint.machine import enums
 from cudalint.machine.heap import ARGV, Class, Closure, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -90,7 +91,12 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
         text = None if line is None else line.said(on)
         if default not in (TRUE, FALSE):
             option = as_option(default, unknown("option", site, on, "choice"))
-            if text is not None:
+            words = _words_of(default, state)
+            if line is None:
+                machine.record.offers.add(on, _word(default), words)
+            if text is not None and text in words:
+                flags[name] = words[text]
+            elif text is not None:
                 flags[name] = _as_typed(text, kinds.get(name, ""), default)
             # How many there are of something is what the function says, as long as nobody says otherwise.
             elif (line is None or line.is_open) and option != default and default not in (const(0), const(1)):
@@ -102,6 +108,19 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
         elif line.words.count(on) != line.words.count(off):
             flags[name] = const(on in line.words)
     return flags
+
+
+def _words_of(default: Value, state: State) -> dict[str, Value]:
+    """The words that an option takes whose default is a member of an Enum, each with the member that it becomes."""
+    member = enums.member_of(default)
+    cls = None if member is None else state.get(member.cls)
+    return {_word(one): one for one in enums.members(cls, state)} if isinstance(cls, Class) else {}
+
+
+def _word(value: Value) -> str:
+    """How a user writes a member of an Enum."""
+    member = enums.member_of(value)
+    return "" if member is None else str(constant(member.value))
 
 
 # What a word becomes, by the annotation of its parameter.

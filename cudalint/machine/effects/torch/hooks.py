@@ -29,8 +29,8 @@ def register(machine: Machine, call: Call) -> Results:
 
 def remove(machine: Machine, call: Call) -> Results:
     """``handle.remove()``, and the end of a ``with`` statement whose manager is a handle."""
-    handle = library_object(call)
-    for hook in () if handle is None else hooked.forget(handle.site, call.state):
+    handle = call.receiver
+    for hook in hooked.forget(handle, call.state) if isinstance(handle, Ref) else ():
         machine.is_dropped(hook.runs, call.state)
     return [(call.state, NONE)]
 
