@@ -221,10 +221,10 @@ def _described(process: Process) -> Iterable[str]:
         yield f"  the parent used CUDA before the fork: {process.poison.step.message}"
     if process.driver is None:
         yield "  CUDA: untouched in this process"
-    for framework, chain in process.initialised:
-        yield f"  CUDA: initialised by {framework}: {chain.step.message}"
+    for framework, first in process.initialised:
+        yield f"  CUDA: initialised by {framework}: {first.step.message}"
     # Chains are equal to each other, wherever they come from.
-    if process.driver is not None and all(process.driver is not chain for _, chain in process.initialised):
+    if process.driver is not None and all(process.driver is not first for _, first in process.initialised):
         yield f"  CUDA: queried: {process.driver.step.message}"
     selected = process.device()
     if selected is not None:

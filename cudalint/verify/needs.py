@@ -37,8 +37,7 @@ def obstacle(fixture: Fixture, gpus: int, surroundings: Surroundings = HARDWARE)
     header = fixture.header
     if header.gpus > gpus:
         return f"needs {header.gpus} GPUs, there {'is' if gpus == 1 else 'are'} {gpus}"
-    wanted = map(_distribution, header.dependencies)
-    missing = [name for name in wanted if not surroundings.has_module(_module(name))]
+    missing = list(dict.fromkeys(filter(None, (_missing(name, surroundings) for name in header.dependencies))))
     if missing:
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
     if header.network and surroundings.is_hardware and not surroundings.reaches_models():
@@ -77,6 +76,13 @@ def default_start_method() -> str:
     if sys.platform != "linux":
         return "spawn"
     return "forkserver" if sys.version_info >= (3, 14) else multiprocessing.get_all_start_methods()[0]
+
+
+def _missing(requirement: str, surroundings: Surroundings) -> str | None:
+    """What is not installed of it, by the name under which it is found on PyPI."""
+    name = _distribution(requirement)
+    module = surroundings.missing(_module(name))
+    return name if module == _module(name) else module
 
 
 def _distribution(requirement: str) -> str:
