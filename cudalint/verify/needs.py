@@ -21,6 +21,15 @@ _MODULES = {
     "numba-cuda": "numba.cuda",
     "scikit-learn": "sklearn",
 }
+# What stubs start workers or pickle functions by, as what they stand for does.
+_RESTS_ON = {
+    "dask_cuda": "cloudpickle",
+    "datasets": "multiprocess",
+    "pathos": "multiprocess",
+    "ray": "cloudpickle",
+    "sklearn": "joblib",
+    "skorch": "joblib",
+}
 # They take most of a GPU's memory when they start, unless this tells them otherwise.
 _GREEDY = {
     "jax": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
@@ -79,10 +88,12 @@ def default_start_method() -> str:
 
 
 def _missing(requirement: str, surroundings: Surroundings) -> str | None:
-    """What is not installed of it, by the name under which it is found on PyPI."""
+    """What is not installed of it: itself, or what its stub rests on."""
     name = _distribution(requirement)
-    module = surroundings.missing(_module(name))
-    return name if module == _module(name) else module
+    if not surroundings.has_module(_module(name)):
+        return name
+    rests_on = None if surroundings.is_hardware else _RESTS_ON.get(_module(name))
+    return rests_on if rests_on is not None and not HARDWARE.has_module(rests_on) else None
 
 
 def _distribution(requirement: str) -> str:

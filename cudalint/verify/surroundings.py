@@ -50,10 +50,6 @@ class Surroundings:
         except (ImportError, ValueError):
             return False
 
-    def missing(self, name: str) -> str | None:
-        """Which module is not installed, where programs cannot import this one; ``None`` where they can."""
-        return None if self.has_module(name) else name
-
     def reaches_models(self) -> bool:
         """Whether programs can fetch models."""
         try:

@@ -16,15 +16,6 @@ STUBS = Path(__file__).resolve().parent / "stubs"
 NAME = "paper CUDA, no hardware"
 _MEMORY_MIB = 143_771
 _UUID = "GPU-9a9e2000-0000-4000-8000-{:012x}"  # as the paper driver says it
-# What stubs start workers or pickle functions by, as what they stand for does.
-_RESTS_ON = {
-    "dask_cuda": "cloudpickle",
-    "datasets": "multiprocess",
-    "pathos": "multiprocess",
-    "ray": "cloudpickle",
-    "sklearn": "joblib",
-    "skorch": "joblib",
-}
 _HANGING_SECONDS, _OTHER_SECONDS = 4.0, 60.0
 
 
@@ -77,11 +68,6 @@ class Paper(Surroundings):
         """Whether it is a stub, or installed."""
         place = STUBS.joinpath(*name.split("."))
         return place.is_dir() or place.with_suffix(".py").is_file() or super().has_module(name)
-
-    def missing(self, name: str) -> str | None:
-        """What is not installed: this, or what its stub rests on."""
-        rests_on = _RESTS_ON.get(name)
-        return super().missing(name) or (None if rests_on is None else HARDWARE.missing(rests_on))
 
 
 def journal(state: Path) -> list[list[str]]:
