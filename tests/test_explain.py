@@ -46,6 +46,14 @@ def test_each_kind_of_state_is_named(run: Run, tmp_path: Path, before: str) -> N
     assert f"  {STATES[before]}\n" in done.stdout
 
 
+def test_what_initialised_cuda_is_told_apart_from_what_asked_first(run: Run, tmp_path: Path) -> None:
+    text = program("print(torch.cuda.is_available(), torch.cuda.get_device_name())")
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    said = run("explain", f"train.py:{row(text, 'here')}").stdout
+    assert "  CUDA: initialised by torch: torch.cuda.get_device_name() initialises CUDA\n" in said
+    assert "  CUDA: queried: torch.cuda.is_available() asks the driver\n" in said
+
+
 def test_a_place_may_have_a_column_as_reports_print_it(run: Run, tmp_path: Path) -> None:
     text = program("torch.cuda.set_device(1)")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")

@@ -188,9 +188,15 @@ def test_a_note_on_a_cell_that_was_run_again_is_silenced_where_the_cell_is(run: 
         (b'{"cells": 3}', "it holds no cells"),
         (b'{"worksheets": [], "nbformat": 3}', "notebooks before format 4 are not read"),
         (b'{"cells": [], "nbformat": 3}', "notebooks before format 4 are not read"),
-        (b'{"cells": [{"cell_type": "code", "source": 3}]}', "the source of a cell is no text"),
-        (b'{"cells": [{"cell_type": "code", "source": ["x", null]}]}', "the source of a cell is no text"),
-        (b'{"cells": [{"cell_type": "code", "source": "x = 1 # \\ud800"}]}', "the source of a cell is no text"),
+        (b'{"cells": [{"cell_type": "code", "source": 3}]}', "it is no notebook: the source of cell 1 is no text"),
+        (
+            b'{"cells": [{"cell_type": "code", "source": ["x", null]}]}',
+            "it is no notebook: the source of cell 1 is no text",
+        ),
+        (
+            b'{"cells": [{"cell_type": "code", "source": "x = 1 # \\ud800"}]}',
+            "analyse this file: cell 1 holds half of a character (\\ud800), which",
+        ),
         (b'{"x": ' + b"9" * 5000 + b"}", "a number that is too long"),
         (b"\xff", "byte 1 is not valid utf-8"),
     ],

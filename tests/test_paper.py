@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import sys
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,9 +21,11 @@ from paper.run import run
 from paper.watch import Stillness, watched
 from since_python import skip_where_otherwise
 
+from cudalint.verify import headers, needs
 from cudalint.verify.facts import measure
 from cudalint.verify.facts.recorded import chosen
-from cudalint.verify.paper import Paper, machine
+from cudalint.verify.paper import STUBS, Paper, machine
+from cudalint.verify.surroundings import HARDWARE
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row.id) for row in ROWS])
@@ -168,3 +172,35 @@ def test_who_waits_for_a_thread_that_works_is_not_still(tmp_path: Path, text: st
     program = tmp_path / "program.py"
     program.write_text(text)
     assert watched(program, 0.3, lambda path: run(path, limit=60)).outcome == outcome
+
+
+def imported(package: str) -> Iterator[str]:
+    """The packages that a stub imports, itself or by another stub."""
+    seen, waiting = {package}, [package]
+    while waiting:
+        for file in (STUBS / waiting.pop()).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+                if isinstance(node, ast.ImportFrom) and node.module is not None and not node.level:
+                    names = [node.module]
+                new = {name.partition(".")[0] for name in names} - seen
+                seen |= new
+                waiting += new
+    yield from seen
+
+
+@pytest.mark.parametrize("package", sorted(path.name for path in STUBS.iterdir() if path.is_dir()))
+def test_a_program_does_not_run_where_what_its_stub_rests_on_is_not_installed(
+    package: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would end by an error of its own, which refutes nothing."""
+    own = {path.stem for path in STUBS.iterdir()} | sys.stdlib_module_names | {"numpy"}
+    wanted = set(imported(package)) - own
+    program = tmp_path / "ok.py"
+    rows = ["/// script", f'dependencies = ["{package}"]', "[tool.cudalint]", 'outcome = "ok"', "///"]
+    program.write_text("".join(f"# {row}\n" for row in rows), encoding="utf-8")
+    (found,) = headers.find([program])
+    assert needs.obstacle(found, 1, Paper(1)) is None
+    monkeypatch.setattr(type(HARDWARE), "has_module", lambda self, name: False)
+    said = needs.obstacle(found, 1, Paper(1))
+    assert said == (f"{wanted.pop()} is not installed" if wanted else None)

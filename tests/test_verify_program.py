@@ -321,7 +321,7 @@ def test_the_package_of_a_module_is_imported_by_the_run_alone(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("train.py", "--", "1"), "no GPU was found: nothing was verified"),
+        (("train.py", "--", "1"), "no GPU was found (--paper needs none): nothing was verified"),
         (("-m", "train", "train.py"), "name one program"),
         (("--paper", ".", "--", "1"), "arguments after -- are for one program of your own"),
         (("--paper", "train.py", "--select", "CUD1"), "--select is for fixtures"),

@@ -54,7 +54,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         launchers.launch_first,
         launchers.after_the_fork,
     ),
-    "CUD105": (late.choose_first, late.right_library, late.own_context, late.from_the_start),
+    "CUD105": (late.choose_first, late.right_library, late.own_context, late.over_an_import, late.from_the_start),
     "CUD106": (start_method.guard,),
     "CUD107": (
         nesting.executor_instead,

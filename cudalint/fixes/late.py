@@ -80,6 +80,21 @@ def right_library(case: Case) -> Iterator[Proposal]:
         )
 
 
+def over_an_import(case: Case) -> Iterator[Proposal]:
+    """``force=True``, where a library chooses a start method as it is imported: no call stands before that."""
+    found = case.call_at(case.outcome.anchor)
+    settled = case.at(case.outcome.cause[-1].site) if case.outcome.cause else None
+    if found is None or settled is None or not isinstance(settled[1], cst.Import | cst.ImportFrom):
+        return
+    view, call = found
+    yield Proposal(
+        "set it with `force=True`, over what the import has set",
+        in_file(view, view.with_keyword(call, "force", "True")),
+        Proof.SPAWN,
+        "what the import starts or makes has the other method",
+    )
+
+
 def from_the_start(case: Case) -> Iterator[Proposal]:
     """Advice where no call can be moved."""
     if case.outcome.kind is Kind.METHOD_ALREADY_SET:

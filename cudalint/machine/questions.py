@@ -115,6 +115,7 @@ _OF_TEXT = frozenset(
     {"casefold", "endswith", "isalpha", "isdigit", "isidentifier", "isnumeric", "lower", "lstrip", "partition",
      "removeprefix", "removesuffix", "rpartition", "rsplit", "rstrip", "split", "startswith", "strip", "title", "upper"}
 )  # fmt: skip
+_REPLACE = "replace"
 _REFUSED = {">": "<=", ">=": "<"}
 
 
@@ -224,14 +225,23 @@ def asks(path: str, args: list[Value]) -> Value | None:
 def asks_of_text(method: Atom, args: list[Value]) -> Value | None:
     """What a method answers that only texts have: a text never changes."""
     match method:
-        case Unknown(sym=(*_, ".", str(name))) if name in _OF_TEXT and all(map(_stays, args)):
+        case Unknown(sym=(*_, ".", str(name))) if _is_of_text(name, len(args)) and all(map(_stays, args)):
             return unknown("asks", method, tuple(args))
     return None
 
 
+def _is_of_text(name: str, arguments: int) -> bool:
+    """Whether only texts have a method like this: ``replace`` of a path, which moves a file, takes one argument."""
+    return name in _OF_TEXT or (name == _REPLACE and arguments > 1)
+
+
 def text_method(value: Value, name: str) -> Value | None:
     """A method of one text, of which it is not known which of these it is; None of what may be no text."""
-    if name not in _OF_TEXT or identity(value) is None or not any(isinstance(atom, Const) for atom in value):
+    if (
+        not (name in _OF_TEXT or name == _REPLACE)
+        or identity(value) is None
+        or not any(isinstance(atom, Const) for atom in value)
+    ):
         return None
     texts = (isinstance(atom, Unknown) or (isinstance(atom, Const) and atom.kind is str) for atom in value)
     return unknown(value, ".", name) if all(texts) else None
@@ -735,7 +745,9 @@ def _beneath(subject: Hashable, asked: Asked) -> tuple[Hashable, Asked]:
     match subject:
         case Unknown(sym=(tuple(parts), "[]", (Const(value=int(index)),))) if parts[:1] == ("asks",):
             return _beneath(Unknown(parts), (_HOLDS_AT, (index, asked)))
-        case Unknown(sym=("asks", Unknown(sym=(text, ".", str(method))), tuple(args))) if method in _OF_TEXT:
+        case Unknown(sym=("asks", Unknown(sym=(text, ".", str(method))), tuple(args))) if _is_of_text(
+            method, len(args)
+        ):
             given = [only(value) for value in args]
             if all(isinstance(atom, Const) for atom in given):
                 values = tuple(atom.value for atom in given if isinstance(atom, Const))

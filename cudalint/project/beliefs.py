@@ -223,10 +223,11 @@ def _described(process: Process) -> Iterable[str]:
         yield f"  the parent used CUDA before the fork: {process.poison.step.message}"
     if process.driver is None:
         yield "  CUDA: untouched in this process"
-    else:
-        names = ", ".join(n for n, _ in process.initialised)
-        state = f"initialised by {names}" if names else "queried"
-        yield f"  CUDA: {state}: {process.driver.step.message}"
+    for framework, first in process.initialised:
+        yield f"  CUDA: initialised by {framework}: {first.step.message}"
+    # Chains are equal to each other, wherever they come from.
+    if process.driver is not None and all(process.driver is not first for _, first in process.initialised):
+        yield f"  CUDA: queried: {process.driver.step.message}"
     selected = process.device()
     if selected is not None:
         yield f"  device: {selected.index if isinstance(selected.index, int) else 'one per rank'} selected"

@@ -91,8 +91,10 @@ if __name__ == "__main__":
 - What settles the method too early (a lock at the top of a module) is made by `get_context("spawn")`.
 - A choice that does not reach the launcher is made for the library that launches:
   `multiprocess.set_start_method("spawn")`.
+- Where a library chooses a method as it is imported (torchrl), and no object is older than that, the call gets
+  `force=True`.
 
-All that is made after the call then belongs to the new method. **Display** elsewhere. `force=True` alone is not
+All that is made after the call then belongs to the new method. **Display** elsewhere. Otherwise `force=True` is not
 offered: it silences the error, and a queue made before still belongs to the old context and fails when a spawned
 process receives it (CUD108).
 

@@ -156,6 +156,8 @@ def read(path: str, data: bytes) -> Notebook | Refusal:
         return Refusal(f"it is no notebook: not valid JSON: {error.msg} at line {error.lineno} column {error.colno}")
     except (ValueError, RecursionError):  # numbers without end, lists without bottom
         return Refusal("it is no notebook: its JSON is nested too deeply or holds a number that is too long")
+    if isinstance(cells, Refusal):
+        return cells
     if not isinstance(document, dict) or not isinstance(document.get("cells", []), list):
         return Refusal("it is no notebook: it holds no cells")
     version = document.get("nbformat")
@@ -197,20 +199,20 @@ class _Walk:
         self._counted, self._row = 0, 1
         self._pass_blanks()
 
-    def notebook(self) -> tuple[Cell, ...]:
+    def notebook(self) -> tuple[Cell, ...] | Refusal:
         """The cells of code; of two lists of cells the last counts, as JSON has it."""
-        cells: tuple[Cell, ...] = ()
+        found: list[Cell | Refusal | None] = []
         for name in self._members():
             if name == "cells":
-                found = (self._cell(number) for number, _ in enumerate(self._items(), 1))
-                cells = tuple(cell for cell in found if cell is not None)
-        return cells
+                found = [self._cell(number) for number, _ in enumerate(self._items(), 1)]
+        refused = next((cell for cell in found if isinstance(cell, Refusal)), None)
+        return refused or tuple(cell for cell in found if isinstance(cell, Cell))
 
-    def _cell(self, number: int) -> Cell | None:
+    def _cell(self, number: int) -> Cell | Refusal | None:
         kind: object = None
         count: object = None
         metadata: object = None
-        source: Cell | int | None = None
+        source: Cell | Refusal | None = None
         for name in self._members():
             if name == "cell_type":
                 kind = self._value()
@@ -222,21 +224,26 @@ class _Walk:
                 source = self._source(number)
         if kind != "code" or source is None or _is_of_another_language(metadata):
             return None
-        if isinstance(source, int):
-            raise json.JSONDecodeError("the source of a cell is no text", self._text, source)
-        return replace(source, count=count) if isinstance(count, int) else source
+        return replace(source, count=count) if isinstance(source, Cell) and isinstance(count, int) else source
 
-    def _source(self, number: int) -> Cell | int:
-        """The source of a cell; where it stands if it is no text."""
+    def _source(self, number: int) -> Cell | Refusal:
+        """The source of a cell, or why no program can be made of it."""
         start, is_list = self._at, self._text[self._at] == "["
-        found = [self._piece() for _ in self._items()] if is_list else [self._piece()]
-        pieces = tuple(piece for piece in found if piece is not None)
-        return start if len(pieces) < len(found) else Cell(number, pieces, start, self._at, is_list)
+        pieces = [self._piece() for _ in self._items()] if is_list else [self._piece()]
+        half = next((found for piece in pieces if piece and (found := _HALF.search(piece.value))), None)
+        if half is not None:
+            return Refusal(
+                f"cell {number} holds half of a character (\\u{ord(half[0]):04x}), which Python refuses to run"
+            )
+        whole = tuple(piece for piece in pieces if piece is not None)
+        if len(whole) < len(pieces):
+            return Refusal(f"it is no notebook: the source of cell {number} is no text")
+        return Cell(number, whole, start, self._at, is_list)
 
     def _piece(self) -> Piece | None:
         start = self._at
         value = self._value()
-        if not isinstance(value, str) or _HALF.search(value) is not None:
+        if not isinstance(value, str):
             return None
         self._row += self._text.count("\n", self._counted, start)
         self._counted = start

@@ -292,7 +292,7 @@ def _chosen(paths: Sequence[str], select: Sequence[str]) -> list[headers.Fixture
 def _obstacle(found: gpus.Gpus, on_paper: bool) -> str | None:
     if on_paper:
         return paper.obstacle()
-    return None if found.devices else "no GPU was found"
+    return None if found.devices else "no GPU was found (--paper needs none)"
 
 
 def _surroundings(gpu_count: int, on_paper: bool) -> contextlib.AbstractContextManager[Surroundings]:

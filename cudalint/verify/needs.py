@@ -21,6 +21,15 @@ _MODULES = {
     "numba-cuda": "numba.cuda",
     "scikit-learn": "sklearn",
 }
+# What stubs start workers or pickle functions by, as what they stand for does.
+_RESTS_ON = {
+    "dask_cuda": "cloudpickle",
+    "datasets": "multiprocess",
+    "pathos": "multiprocess",
+    "ray": "cloudpickle",
+    "sklearn": "joblib",
+    "skorch": "joblib",
+}
 # They take most of a GPU's memory when they start, unless this tells them otherwise.
 _GREEDY = {
     "jax": {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
@@ -37,8 +46,7 @@ def obstacle(fixture: Fixture, gpus: int, surroundings: Surroundings = HARDWARE)
     header = fixture.header
     if header.gpus > gpus:
         return f"needs {header.gpus} GPUs, there {'is' if gpus == 1 else 'are'} {gpus}"
-    wanted = map(_distribution, header.dependencies)
-    missing = [name for name in wanted if not surroundings.has_module(_module(name))]
+    missing = list(dict.fromkeys(filter(None, (_missing(name, surroundings) for name in header.dependencies))))
     if missing:
         return f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
     if header.network and surroundings.is_hardware and not surroundings.reaches_models():
@@ -77,6 +85,15 @@ def default_start_method() -> str:
     if sys.platform != "linux":
         return "spawn"
     return "forkserver" if sys.version_info >= (3, 14) else multiprocessing.get_all_start_methods()[0]
+
+
+def _missing(requirement: str, surroundings: Surroundings) -> str | None:
+    """What is not installed of it: itself, or what its stub rests on."""
+    name = _distribution(requirement)
+    if not surroundings.has_module(_module(name)):
+        return name
+    rests_on = None if surroundings.is_hardware else _RESTS_ON.get(_module(name))
+    return rests_on if rests_on is not None and not HARDWARE.has_module(rests_on) else None
 
 
 def _distribution(requirement: str) -> str:

@@ -43,9 +43,18 @@ class Comprehensions(Core):
         inner = Frame(
             scope, frame.module, frame.function, frame.owner, frame.receiver, raises=frame.raises, tries=frame.tries
         )
+        # What is made on one path is in no list of another.
+        return [
+            result
+            for current, iterable in self.eval(node.generators[0].iter, state, _around(inner, state))
+            for result in self._gone_through(node, iterable, current, inner)
+        ]
+
+    def _gone_through(self, node: ir.Comprehension, iterable: Value, state: State, frame: Frame) -> Results:
+        """What a comprehension gives that goes through this."""
         produced: list[Value] = []
         keys: list[Value] = []
-        states, exact = self._clauses(node, 0, state, inner, produced, keys)
+        states, exact = self._clause(node, 0, iterable, state, frame, produced, keys)
         results: Results = []
         for after in self.joined(states):
             if node.kind == "dict":
@@ -73,28 +82,44 @@ class Comprehensions(Core):
                 produced.append(values[-1])
                 states.append(after)
             return states, len(states) == 1
-        if depth and not self._take_step():
+        if not self._take_step():
             return self._out_of_steps(state), False
-        clause = node.generators[depth]
         done: list[State] = []
         exact = True
-        for current, iterable in self.eval(clause.iter, state, frame if depth else _around(frame, state)):
-            known = self.exact_items(iterable, current) or self._exact_keys(iterable, current)
-            site = Site(frame.module, clause.iter.ordinal)
-            most, numbers = _most_rounds(node), numbers_of(iterable, current)
-            if numbers is None:
-                most = max(most, MOST_STEPS)
-            elif most <= MOST_ITEMS:
-                numbers = None
-            known = known if numbers is None else numbers
-            each = self.iterate(iterable, current, frame, site, most) if numbers is None else [(current, numbers)]
-            for after, rounds in each:
-                is_whole = known is not None and len(known) == len(rounds)
-                exact = exact and is_whole
-                ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys, not is_whole)
-                self._went_round = bool(rounds)
-                exact = exact and sure
-                done.extend(ended)
+        for current, iterable in self.eval(node.generators[depth].iter, state, frame):
+            ended, sure = self._clause(node, depth, iterable, current, frame, produced, keys)
+            exact = exact and sure
+            done.extend(ended)
+        return self.joined(done), exact
+
+    def _clause(
+        self,
+        node: ir.Comprehension,
+        depth: int,
+        iterable: Value,
+        state: State,
+        frame: Frame,
+        produced: list[Value],
+        keys: list[Value],
+    ) -> tuple[list[State], bool]:
+        """One ``for`` that goes through this, and whether it is known which elements there are."""
+        known = self.exact_items(iterable, state) or self._exact_keys(iterable, state)
+        site = Site(frame.module, node.generators[depth].iter.ordinal)
+        most, numbers = _most_rounds(node), numbers_of(iterable, state)
+        if numbers is None:
+            most = max(most, MOST_STEPS)
+        elif most <= MOST_ITEMS:
+            numbers = None
+        known = known if numbers is None else numbers
+        each = self.iterate(iterable, state, frame, site, most) if numbers is None else [(state, numbers)]
+        done: list[State] = []
+        exact = True
+        for after, rounds in each:
+            is_whole = known is not None and len(known) == len(rounds)
+            ended, sure = self._clause_rounds(node, depth, rounds, after, frame, produced, keys, not is_whole)
+            self._went_round = bool(rounds)
+            exact = exact and is_whole and sure
+            done.extend(ended)
         return self.joined(done), exact
 
     def _clause_rounds(
