@@ -270,6 +270,15 @@ def embed():
     worker.join()
 if __name__ == "__main__":
     embed.serve(name="x")
+=== tuned.py
+import multiprocessing as mp
+from peft import LoraConfig
+from used import use
+if __name__ == "__main__":
+    worker = mp.get_context("fork").Process(target=use)  # peft
+    print(LoraConfig())
+    worker.start()
+    worker.join()
 """
 
 
@@ -277,6 +286,9 @@ if __name__ == "__main__":
     ("text", "expected"),
     [
         ("", []),
+        ("peft==0.11.1\n", ["peft"]),
+        ("peft==0.10.0\n", []),
+        ("peft>=0.11,<1\n", ["peft if"]),
         ("boxmot==18.0\nsurya-ocr~=0.16.7\napscheduler<3.11\n", ["boxmot", "surya", "apscheduler"]),
         ("boxmot==19.0\nsurya_ocr>=0.20\nAPScheduler>=3.11,<4\n", []),
         ("boxmot\nsurya-ocr[all]<1\napscheduler!=3.10.3\n", []),

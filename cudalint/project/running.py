@@ -393,7 +393,8 @@ class Runner:
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
         machine = self._machine(module.name, in_test)
-        machine.effects.served(machine, self._imported(machine, module, assumed=False), module.name)
+        before = self._conftests_imported(machine, module) if in_test else None
+        machine.effects.served(machine, self._imported(machine, module, assumed=False, state=before), module.name)
         return Ran(module.name, module.name, machine)
 
     def _tests(self, module: ir.Module) -> Iterator[Ran]:
@@ -458,14 +459,18 @@ class Runner:
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""
+        state = self._conftests_imported(machine, module)
+        state = self._hooked(machine, module, HOOKS_BEFORE, state)
+        state = self._imported(machine, module, assumed=False, state=state)
+        return self._hooked(machine, module, HOOKS_BEHIND, state)
+
+    def _conftests_imported(self, machine: Machine, module: ir.Module) -> State:
         frame = _top_of(module.name)
         state = State(Process(), {})
         for name in reversed(conftests(self.files, module.name)):
             loaded = machine.load(name, state, frame, Site(module.name, 0))
             state = _plainest([after for after, _ in loaded], state)
-        state = self._hooked(machine, module, HOOKS_BEFORE, state)
-        state = self._imported(machine, module, assumed=False, state=state)
-        return self._hooked(machine, module, HOOKS_BEHIND, state)
+        return state
 
     def _hooked(self, machine: Machine, module: ir.Module, hooks: Iterable[str], state: State) -> State:
         """What the conftests of a module of tests have pytest call before it runs any of them."""
