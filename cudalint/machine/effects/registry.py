@@ -574,6 +574,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.plain": commands.plain,
     "command.option": commands.option,
     "command.given": commands.given,
+    "command.handed": commands.handed,
     "command.invoke": commands.invoke,
     "command.run": commands.run,
     "command.with-option": commands.with_option,
