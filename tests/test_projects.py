@@ -286,9 +286,6 @@ if __name__ == "__main__":
     ("text", "expected"),
     [
         ("", []),
-        ("peft==0.11.1\n", ["peft"]),
-        ("peft==0.10.0\n", []),
-        ("peft>=0.11,<1\n", ["peft if"]),
         ("boxmot==18.0\nsurya-ocr~=0.16.7\napscheduler<3.11\n", ["boxmot", "surya", "apscheduler"]),
         ("boxmot==19.0\nsurya_ocr>=0.20\nAPScheduler>=3.11,<4\n", []),
         ("boxmot\nsurya-ocr[all]<1\napscheduler!=3.10.3\n", []),
@@ -296,6 +293,9 @@ if __name__ == "__main__":
         ("prefect==3.4.20\n", ["prefect"]),
         ("prefect==3.4.21\n", []),
         ("boxmot>=13,<25\nsurya-ocr>=0.16,<0.20\napscheduler>=3.6,<=3.11\n", ["boxmot if", "surya", "apscheduler if"]),
+        ("peft==0.11.1\n", ["peft"]),
+        ("peft==0.10.0\n", []),
+        ("peft>=0.11,<1\n", ["peft if"]),
     ],
 )
 def test_the_releases_that_a_project_admits_decide_what_functions_do(
