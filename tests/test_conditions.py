@@ -770,3 +770,22 @@ def test_what_a_program_decides_for_all_items_is_a_condition() -> None:
         f"rows = {rows}\nif args.gpu:\n    torch.cuda.init()\nstart()\nprint(rows)\n"
     )
     assert finding.condition == "if `--gpu` is given"
+
+
+@pytest.mark.parametrize(
+    ("count", "severity"),
+    [
+        ("os.cpu_count()", "error"),
+        ("max(1, os.cpu_count() - 2)", "error"),
+        ("min(8, os.cpu_count())", "error"),
+        ("os.cpu_count() - 2", "warning"),
+        ("int(sys.argv[1])", "warning"),
+    ],
+)
+def test_a_map_has_workers_for_certain_where_it_is_told_of_one_at_the_least(count: str, severity: str) -> None:
+    text = (
+        "import os\nimport sys\nimport datasets\nimport torch\n\ndef work(row):\n    torch.ones(1, device='cuda')\n\n"
+    )
+    text += f"torch.cuda.init()\ndatasets.load_dataset('a').map(work, num_proc={count})\n"
+    found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
+    assert [(f.code, f.severity.value) for f in found] == [("CUD104", severity)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -564,7 +565,29 @@ def test_pytest_that_is_told_otherwise_first(tmp_path: Path) -> None:
     assert under_pytest(tmp_path, LOADS) == []
 
 
-def under_pytest(folder: Path, top: str, tests: str = TESTS) -> list[tuple[str, str, int]]:
-    text = tests.format(top=top)
-    found = analyse([SourceFile(f"{folder}/test_sums.py", text, text.encode())], Options(), root=str(folder)).findings
+def test_pytest_imports_the_conftests_above_a_test_before_it_forks(tmp_path: Path) -> None:
+    (tmp_path / "setup.cfg").write_text(FORKED["setup.cfg"], encoding="utf-8")
+    asks = {"conftest.py": "import torch\n\nHAS_GPU = torch.cuda.is_available()\n"}
+    assert under_pytest(tmp_path, "", files=asks) == [("CUD104", "error", 7)]
+    assert under_pytest(tmp_path, "", files={"other/conftest.py": asks["conftest.py"]}) == []
+    assert under_pytest(tmp_path, "", files={"conftest.py": "import torch\n"}) == []
+
+
+def test_pytest_takes_the_settings_that_lie_nearest_above_a_test(tmp_path: Path) -> None:
+    tests = tmp_path / "tests"
+    (tests / "unit").mkdir(parents=True)
+    (tests / "pytest.ini").write_text(FORKED["pytest.ini"], encoding="utf-8")
+    assert under_pytest(tmp_path, LOADS) == []
+    assert under_pytest(tests, LOADS, root=tmp_path) == [("CUD104", "error", 7)]
+    assert under_pytest(tests / "unit", LOADS, root=tmp_path) == [("CUD104", "error", 7)]
+    (tests / "unit" / "pytest.ini").write_text("[pytest]\naddopts = -ra\n", encoding="utf-8")
+    assert under_pytest(tests / "unit", LOADS, root=tmp_path) == []
+
+
+def under_pytest(
+    folder: Path, top: str, tests: str = TESTS, files: Mapping[str, str] | None = None, root: Path | None = None
+) -> list[tuple[str, str, int]]:
+    given = {"test_sums.py": tests.format(top=top), **(files or {})}
+    sources = [SourceFile(f"{folder}/{name}", text, text.encode()) for name, text in given.items()]
+    found = analyse(sources, Options(), root=str(root or folder)).findings
     return [(f.code, f.severity.value, f.span.start.row) for f in found]

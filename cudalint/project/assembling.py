@@ -54,8 +54,9 @@ def program(
         homes = [(f"{module}{below}", pool) for module, pool in servers.pools for below in ("", ".celery")]
         result.preloaded |= {(home, "", f"{WORKS}{pool}") for home, pool in _placed(result, homes)}
         result.told = frozenset(_told(result, root))
-        if pytest_files.forks(root):
-            result.preloaded |= {(n, "", FORKED_TESTS) for n in named if pytest_files.is_test_module(named[n].path)}
+        collected = {n: os.path.dirname(s.path) for n, s in named.items() if pytest_files.is_test_module(s.path)}
+        forked = {folder for folder in {*collected.values()} if pytest_files.forks(root, folder)}
+        result.preloaded |= {(n, "", FORKED_TESTS) for n, folder in collected.items() if folder in forked}
     return result
 
 

@@ -28,13 +28,17 @@ def lies_with_tests(path: str) -> bool:
     return is_test_module(path) or not _FOLDERS.isdisjoint(path.replace("\\", "/").split("/")[:-1])
 
 
-def forks(root: str) -> bool:
-    """Whether the settings of a project say that each test is run in a process of its own, which is forked."""
+def forks(root: str, folder: str) -> bool:
+    """Whether settings say that each test of a folder is run in a process of its own, which is forked.
+
+    Told the folder of tests, pytest takes the settings that lie nearest above it.
+    """
     for name in _SETTINGS:
-        options = _OPTIONS.search(_read(os.path.join(root, name)))
+        options = _OPTIONS.search(_read(os.path.join(folder, name)))
         if options is not None:
             return _FORKED.search(options[1]) is not None
-    return False
+    above = os.path.dirname(folder)
+    return folder != root and above.startswith(root) and forks(root, above)
 
 
 def _read(path: str) -> str:

@@ -131,7 +131,9 @@ class Started:
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
         machine = self.machines.of(module.name, in_test)
-        machine.effects.served(machine, calling.imported(machine, module, assumed=False), module.name)
+        before = self.tests.above_imported(machine, module) if in_test else None
+        begun = calling.imported(machine, module, assumed=False, state=before)
+        machine.effects.served(machine, begun, module.name)
         return Ran(module.name, module.name, machine)
 
     def _commands(self, module: ir.Module, registered: Iterable[Site]) -> Iterator[Ran]:

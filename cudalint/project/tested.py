@@ -94,14 +94,19 @@ class Tests:
 
     def _collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""
+        state = self.above_imported(machine, module)
+        state = self._hooked(machine, module, HOOKS_BEFORE, state)
+        state = calling.imported(machine, module, assumed=False, state=state)
+        return self._hooked(machine, module, HOOKS_BEHIND, state)
+
+    def above_imported(self, machine: Machine, module: ir.Module) -> State:
+        """The state in which pytest imports a module of tests: after the conftests above it."""
         frame = calling.top_of(module.name)
         state = State(Process(), {})
         for name in reversed(conftests(self.files, module.name)):
             loaded = machine.load(name, state, frame, Site(module.name, 0))
             state = calling.plainest([after for after, _ in loaded], state)
-        state = self._hooked(machine, module, HOOKS_BEFORE, state)
-        state = calling.imported(machine, module, assumed=False, state=state)
-        return self._hooked(machine, module, HOOKS_BEHIND, state)
+        return state
 
     def _hooked(self, machine: Machine, module: ir.Module, hooks: Iterable[str], state: State) -> State:
         """What the conftests of a module of tests have pytest call before it runs any of them."""

@@ -588,6 +588,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "command.option": commands.option,
     "command.words": commands.words,
     "command.given": commands.given,
+    "command.handed": commands.handed,
     "command.invoke": commands.invoke,
     "command.run": commands.run,
     "command.with-option": commands.with_option,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
@@ -473,9 +473,14 @@ def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> No
 
 
 def _holds_choice(given: Atom, state: State) -> bool:
-    """Whether a dict holds something that decides on a device."""
+    """Whether a dict, or an object of the program, holds something that decides on a device."""
     found = state.get(given) if isinstance(given, Ref) else None
-    return isinstance(found, Dict) and any(_decides(atom) for value in found.items.values() for atom in value)
+    held: Iterable[Value] = ()
+    if isinstance(found, Dict):
+        held = found.items.values()
+    elif isinstance(found, Instance):
+        held = found.attributes.values()
+    return any(_decides(atom) for value in held for atom in value)
 
 
 def _decides(given: Atom) -> bool:

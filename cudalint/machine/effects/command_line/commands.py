@@ -33,6 +33,9 @@ from cudalint.machine.values import (
 
 # A function with one of its options, and a command as which a function is run: their first argument is the function.
 _GIVEN, _RUN = (Lib("cudalint.option.given"),), (Lib("cudalint.command.run"),)
+_HANDED = (Lib("cudalint.command.handed"),)
+# What is called in the place of a function, which it is given first.
+_AROUND = (_GIVEN, _RUN, _HANDED)
 # What is kept of an option besides its value.
 _OF_OPTION = frozenset({"name", "names", "callback", "default", "type", "is_flag", "envvar"})
 # The type of an option that is one of few words, and where it keeps them.
@@ -62,7 +65,7 @@ def _within(function: Value, state: State) -> Closure | None:
     """The function of the program that a command runs in the end."""
     target = only(function)
     while isinstance(target, Partial):
-        target = only(target.args[0] if target.function in (_GIVEN, _RUN) else target.function)
+        target = only(target.args[0] if target.function in _AROUND else target.function)
     found = state.get(target) if isinstance(target, Ref) else None
     return found if isinstance(found, Closure) else None
 
@@ -299,8 +302,17 @@ def with_context(machine: Machine, call: Call) -> Results:
         return [(call.state, function or unknown("command", call.site))]
     if not call.path.endswith("pass_obj"):
         return [(call.state, (Partial(function, (_CONTEXT,), ()),))]
-    found = machine.attribute(_CONTEXT, "obj", call.state, call.frame, call.site)
-    return [(state, (Partial(function, (thing,), ()),)) for state, thing in found]
+    return [(call.state, (Partial(_HANDED, (function,), ()),))]
+
+
+def handed(machine: Machine, call: Call) -> Results:
+    """A function is called that ``click.pass_obj`` decorates: with the object that the context has by then."""
+    function, args = call.args[0], call.args[1:]
+    return [
+        result
+        for state, thing in machine.attribute(_CONTEXT, "obj", call.state, call.frame, call.site)
+        for result in machine.call_value(function, [thing, *args], call.kwargs, state, call.frame, call.site)
+    ]
 
 
 def current_context(machine: Machine, call: Call) -> Results:

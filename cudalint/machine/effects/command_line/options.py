@@ -17,6 +17,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.slices import is_rest
 from cudalint.machine.state import State
 from cudalint.machine.values import (
+    FALSE,
     NONE,
     TRUE,
     Atom,
@@ -163,7 +164,8 @@ def add_argument(machine: Machine, call: Call) -> Results:
         elif _is_file(machine, call.kwargs.get("type", NONE)):
             value = unknown("file", call.site)
         elif default is not None and default != NONE:
-            value = _listed(machine, call, default, value)
+            is_settled = f"--{name}" not in found.fields and _is_idle(call, default)
+            value = default if is_settled else _listed(machine, call, default, value)
         value = _with_gpu(machine, call, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
@@ -262,6 +264,12 @@ def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
     if default is None and kind in _NUMBERS:
         return flag, "number"
     return flag, "value" if default in (None, "") and (kind in NONE or kind in _TEXTS) else "choice"
+
+
+def _is_idle(call: Call, default: Value) -> bool:
+    """Whether a switch sets what its default is already: ``action="store_true", default=True``."""
+    action = constant(call.kwargs.get("action", NONE))
+    return (action, default) in (("store_true", TRUE), ("store_false", FALSE))
 
 
 def _listed(machine: Machine, call: Call, default: Value, given: Value) -> Value:

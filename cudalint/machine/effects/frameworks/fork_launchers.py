@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cudalint.machine import counting
 from cudalint.machine.effects.gpu import arrays, choices
 from cudalint.machine.effects.receivers import method_of
 from cudalint.machine.frame import Call, Raised, Results
@@ -63,7 +64,8 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     forks = all(way.method == "fork" for way in ways)
     if all(way.method == "spawn" for way in ways) and bootstrapping(machine, call, call.label):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    certain_count = workers_ is None or isinstance(only(workers_), Const)
+    is_map = call.text("kind") == "map"
+    certain_count = workers_ is None or isinstance(only(workers_), Const) or _is_enough(workers_, is_map)
     start = Start(
         launcher=call.label,
         family="fork-launcher",
@@ -91,6 +93,12 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if refusal is not None:
         return machine.fail(state, call.frame, Raised(refusal, ("ValueError", "RuntimeError")))
     return [(state, _mapped(call, state))]
+
+
+def _is_enough(count: Value, is_map: bool) -> bool:
+    """Whether a number of which only the least is known starts workers in any case, as of processors; one is enough
+    for a map."""
+    return (counting.at_least(count) or 0) >= (1 if is_map else 2)
 
 
 def _rows(machine: Machine, call: Call, rank: Value) -> tuple[list[Value], dict[str, Value]]:
