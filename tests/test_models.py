@@ -156,7 +156,7 @@ def test_a_model_file_that_is_missing(run: Run, tmp_path: Path) -> None:
     (tmp_path / "own.toml").unlink()
     done = run("check")
     assert done.returncode == 2
-    assert "cannot read the model file" in done.stderr
+    assert "no model file" in done.stderr
     assert "Traceback" not in done.stderr
 
 

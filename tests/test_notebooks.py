@@ -170,6 +170,8 @@ def test_what_is_wrong_in_the_order_of_the_file_is_said_once(run: Run, tmp_path:
     (found,) = found_in(run)
     assert (found["severity"], found["condition"]) == ("error", None)
     assert found["fix"]["applicability"] == "display"
+    # A fresh process has no function of a cell.
+    assert "put what they run in a module and start them by spawn" in found["fix"]["message"]
 
 
 def test_a_note_on_a_cell_that_was_run_again_is_silenced_where_the_cell_is(run: Run, tmp_path: Path) -> None:

@@ -88,6 +88,12 @@ class Case:
         return {places[site]: shape for site, shape in seen.items()}
 
     @property
+    def is_in_notebook(self) -> bool:
+        """Whether the finding stands in a cell."""
+        source = self.basis.files.sources.get(self.outcome.anchor.module)
+        return source is not None and source.cells is not None
+
+    @property
     def place_of_launch(self) -> Site | None:
         """The launch that the finding belongs to, or that it stands within."""
         launched = {site for site, _ in self.basis.launches}

@@ -364,6 +364,10 @@ def before_cuda(case: Case) -> Iterator[Proposal]:
     """Advice for children that no start method reaches, such as those of ``os.fork()``."""
     if case.outcome.launcher.startswith("os.fork"):
         message = 'start the child with `multiprocessing.get_context("spawn").Process` in place of `os.fork()`'
+    elif case.is_in_notebook:
+        # A fresh process runs no cell, and has none of their functions.
+        module = "put what they run in a module and start them by spawn"
+        message = f"start these workers before this process uses CUDA, or {module}"
     else:
         message = "start these workers by spawn, or before this process uses CUDA"
     doubt = "what the child takes from its parent has to be sent to it then"

@@ -481,7 +481,7 @@ def _text(path: str) -> str:
     try:
         return disk.read(path, disk.MOST_SETTINGS_BYTES).decode()
     except (disk.Unreadable, UnicodeDecodeError) as error:
-        raise ModelError(f"{path}: cannot read the model file: {error}") from error
+        raise ModelError(f"{path}: no model file: {error}") from error
 
 
 @cache
