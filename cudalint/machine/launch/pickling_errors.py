@@ -295,6 +295,8 @@ def _lock_outcome(
     obj = state.get(found.atom) if isinstance(found.atom, Ref) else None
     if not isinstance(obj, LibraryObject) or start.family in ("joblib",):
         return None
+    if _comes_with_task(found, state, start):
+        return replace(base, kind=Kind.UNPICKLABLE_TARGET, how="crash", subject=f"a {obj.type}", detail=_ONLY_INHERITED)
     methods = strings(obj.fields.get("<lock>", ()))
     if not methods or "fork" not in methods:
         return None
@@ -311,6 +313,18 @@ def _lock_outcome(
     how = start.failures.get("parent", "crash")
     certain = methods == ["fork"] and machine.record.cut is None
     return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=certain, detail=obj.type)
+
+
+# The families of workers that are handed tasks when they have been started, and what these cannot bring.
+_TAKE_TASKS = frozenset({"pool", "executor"})
+_ONLY_INHERITED = ", which only a process that is being started can be given,"
+
+
+def _comes_with_task(found: Carried, state: State, start: Start) -> bool:
+    """Whether something is sent to a worker that was started before; with ``initargs`` it would come in time."""
+    if start.family not in _TAKE_TASKS or start.pickler is not Pickler.NAMES:
+        return False
+    return any(one.atom == found.atom for value in start.pickled for one in carried(value, state, start.pickler))
 
 
 def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:

@@ -8,6 +8,7 @@ from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import pickler_of
 from cudalint.machine.effects.stdlib import copies
 from cudalint.machine.frame import Call, Results
+from cudalint.machine.gpu_memory import memory_of
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import (
@@ -21,7 +22,7 @@ from cudalint.machine.launch.crossing import (
     visited,
 )
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Ref, Tensor, Value, const, only, unknown
+from cudalint.machine.values import NONE, TRUE, Ref, Value, const, only, unknown
 
 # The field of bytes that are a call by which an object is made.
 _IS_CALL = "<is a call>"
@@ -87,7 +88,7 @@ def loads(machine: Machine, call: Call) -> Results:
         return [(call.state, unknown("unpickled", call.site))]
     state: State | None = call.state
     held = data.fields[PICKLED]
-    if any(isinstance(one, Tensor) and one.device.is_gpu for one in held):
+    if any(memory_of(one, call.state) is not None for one in visited(held, call.state)):
         state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, context=True)
     if state is None:
         return []
