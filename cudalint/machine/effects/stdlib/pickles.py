@@ -22,7 +22,7 @@ from cudalint.machine.launch.crossing import (
     visited,
 )
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Ref, Value, const, only, unknown
+from cudalint.machine.values import NONE, TRUE, Atom, Ref, Value, const, only, unknown
 
 # The field of bytes that are a call by which an object is made.
 _IS_CALL = "<is a call>"
@@ -82,7 +82,15 @@ def _reduction(machine: Machine, given: Value, call: Call) -> Results | None:
 
 def loads(machine: Machine, call: Call) -> Results:
     """``pickle.loads(data)``: what was pickled once more, whose tensors are put where they lay."""
-    atom = only(call.args[0]) if call.args else None
+    given = call.args[0] if call.args else ()
+    if not given:
+        return [(call.state, unknown("unpickled", call.site))]
+    states = [call.state.clone() for _ in given[1:]]
+    paths = zip(given, [*states, call.state], strict=True)
+    return [result for atom, state in paths for result in _loaded(machine, replace(call, state=state), atom)]
+
+
+def _loaded(machine: Machine, call: Call, atom: Atom) -> Results:
     data = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(data, LibraryObject) or PICKLED not in data.fields:
         return [(call.state, unknown("unpickled", call.site))]
