@@ -17,7 +17,9 @@ In programs that use a GPU framework it reports the start of a spawned (or fork-
 - reads a global that only the main program sets, or finds None where main or its functions made something else of it;
 - reads an item of a dict, or an attribute of a class or of an object of a module, that only the main program put there,
   or finds None there;
-- is given a lock or a queue that another context made, for instance the default fork context.
+- is given a lock or a queue that another context made, for instance the default fork context;
+- gets a lock or a queue with a task of a pool or an executor, whatever context made it: only a process that is being
+  started can be given one (`initargs`, `args` of a `Process`).
 
 ## Why it is bad
 Spawn is the right answer to CUDA in workers, and it asks for more than fork did. A forked child inherits
@@ -32,6 +34,8 @@ everything; a spawned child gets what can be pickled and what it finds by import
     NameError: name 'SETTINGS' is not defined
 
     AttributeError: Can't get attribute 'work' on <module '__main__' (built-in)>
+
+    RuntimeError: Queue objects should only be shared between processes through inheritance
 
     RuntimeError: A SemLock created in a fork context is being shared with a process in a spawn context. This is not
     supported.
@@ -125,7 +129,7 @@ themselves, closing over what is bound again later; and for other globals that o
   functions of cells too.
 - The global is set at the top level of the module, so that the child's import sets it too.
 - An initializer, or the worker itself, sets it in the child, or the program asks whether it is there (`.get()`, `in`).
-- A `Manager().Queue()` or a lock of a manager: these travel between contexts.
+- A `Manager().Queue()` or a lock of a manager: these travel between contexts, and with tasks.
 - Programs without a GPU framework. Spawn is their choice, and other tools speak about it.
 
 ## References

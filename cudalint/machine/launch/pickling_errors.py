@@ -69,10 +69,12 @@ def crossing_error(
     """Outcomes of pickling; the first that is certain to fail is returned, and ends the child's path."""
     fresh = way.method in FRESH
     values = _sent(start, fresh)
-    sent: list[Carried] = [c for v in values for c in carried(v, state, start.pickler)]
+    sent = [(c, state, v) for v in values for c in carried(v, state, start.pickler)]
     blocked = _refused(machine, state, start, way, values)
-    by_hooks = [one for v in values for one in _given_by_hooks(machine, v, state, start)]
-    for found, seen in [*((found, state) for found in sent), *by_hooks]:
+    by_hooks = [(c, then, v) for v in values for c, then in _given_by_hooks(machine, v, state, start)]
+    for found, seen, value in [*sent, *by_hooks]:
+        if fresh and found.what == "lock" and _comes_with_task(value, start):
+            found = replace(found, what=_WITH_TASK)
         outcome = _crossing_outcome(machine, seen, start, way, launch, forked_from, found, fresh)
         if outcome is None:
             continue
@@ -270,6 +272,8 @@ def _crossing_outcome(
     )
     if not found.is_picklable:
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash")
+    if found.what == _WITH_TASK:
+        return _uninherited(base, found, state)
     if found.what == "lock":
         return _lock_outcome(machine, base, found, state, way, start) if fresh else None
     if way.method == "loky":
@@ -311,6 +315,25 @@ def _lock_outcome(
     how = start.failures.get("parent", "crash")
     certain = methods == ["fork"] and machine.record.cut is None
     return replace(base, kind=Kind.FOREIGN_LOCK, how=how, certain=certain, detail=obj.type)
+
+
+# The families of workers that are handed tasks once they are started; a lock that a task brings, and why it fails.
+_TAKE_TASKS = frozenset({"pool", "executor"})
+_WITH_TASK = "lock with a task"
+_ONLY_INHERITED = ", which only a process that is being started can be given,"
+
+
+def _comes_with_task(value: Value, start: Start) -> bool:
+    """Whether something is sent to a worker that was started before; by ``initargs`` it would come in time."""
+    takes = start.family in _TAKE_TASKS and start.pickler is Pickler.NAMES
+    return takes and value in _sent(start, fresh=False)
+
+
+def _uninherited(base: Outcome, found: Carried, state: State) -> Outcome | None:
+    obj = state.get(found.atom) if isinstance(found.atom, Ref) else None
+    if not isinstance(obj, LibraryObject):
+        return None
+    return replace(base, kind=Kind.UNPICKLABLE_TARGET, how="crash", subject=f"a {obj.type}", detail=_ONLY_INHERITED)
 
 
 def lookup_error(machine: Machine, state: State, start: Start, launch: Launch, name: str) -> Outcome | None:

@@ -8,6 +8,7 @@ from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import pickler_of
 from cudalint.machine.effects.stdlib import copies
 from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.gpu_memory import memory_of
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import (
@@ -23,7 +24,7 @@ from cudalint.machine.launch.crossing import (
 )
 from cudalint.machine.launch.pickling_errors import unpicklable_task
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, TRUE, Ref, Tensor, Value, const, only, unknown
+from cudalint.machine.values import NONE, TRUE, Atom, Ref, Value, const, only, unknown
 
 # The field of bytes that are a call by which an object is made.
 _IS_CALL = "<is a call>"
@@ -87,13 +88,21 @@ def _reduction(machine: Machine, given: Value, call: Call) -> Results | None:
 
 def loads(machine: Machine, call: Call) -> Results:
     """``pickle.loads(data)``: what was pickled once more, whose tensors are put where they lay."""
-    atom = only(call.args[0]) if call.args else None
+    given = call.args[0] if call.args else ()
+    if not given:
+        return [(call.state, unknown("unpickled", call.site))]
+    states = [call.state.clone() for _ in given[1:]]
+    paths = zip(given, [*states, call.state], strict=True)
+    return [result for atom, state in paths for result in _loaded(machine, replace(call, state=state), atom)]
+
+
+def _loaded(machine: Machine, call: Call, atom: Atom) -> Results:
     data = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(data, LibraryObject) or PICKLED not in data.fields:
         return [(call.state, unknown("unpickled", call.site))]
     state: State | None = call.state
     held = data.fields[PICKLED]
-    if any(isinstance(one, Tensor) and one.device.is_gpu for one in held):
+    if any(memory_of(one, call.state) is not None for one in visited(held, call.state)):
         state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, context=True)
     if state is None:
         return []
