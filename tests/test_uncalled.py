@@ -234,3 +234,33 @@ class Scores:
 def test_a_class_that_a_decorator_may_put_another_in_the_place_of_is_looked_at() -> None:
     found = analyse([SourceFile("scores.py", PUT_ASIDE, PUT_ASIDE.encode())], Options()).findings
     assert [one.code for one in found] == ["CUD101"]
+
+PREPARES = """\
+import multiprocessing
+import torch
+
+def work(n):
+    return torch.ones(n, device="cuda")
+
+class Trainer:
+    def prepare(self, kind=None):
+        if kind == "first":
+            self._first()
+        if kind == "second":
+            self._second()
+
+    def _first(self):
+        multiprocessing.Pool(2).map(work, [1])
+
+    def _second(self):
+        multiprocessing.Pool(2).map(work, [1])
+"""
+
+
+def test_a_method_that_may_lead_to_several_launchers_runs_once() -> None:
+    text = "import trainer\nif __name__ == '__main__':\n    print(trainer.Trainer)\n"
+    files = {"main.py": text, "trainer.py": PREPARES}
+    found = analyse([SourceFile(name, text, text.encode()) for name, text in files.items()], Options())
+    assert [finding.code for finding in found.findings] == ["CUD102", "CUD102"]
+    # The program, the method, and each of the launchers by itself.
+    assert found.work.entries == 4

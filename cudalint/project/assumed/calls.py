@@ -15,7 +15,7 @@ from cudalint.project.assumed.certainty import as_given, as_seen
 from cudalint.project.assumed.heirs import heirs
 from cudalint.project.assumed.instances import Instances, Made
 from cudalint.project.assumed.requests import served
-from cudalint.project.callers import Caller, Callers
+from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.derived import launchers
 from cudalint.project.entries import is_program, unreached
 from cudalint.project.fixtures import Given
@@ -51,6 +51,8 @@ class Assumed:
         module = self.files.module(name)
         if module is None:
             return
+        # Of the callers that were run: whether that was to the end, and with all that they may be given.
+        ran: dict[Place, bool] = {}
         for function in unreached(module, self.files.facts(name), launchers(self.files)):
             launcher = Caller(name, function)
             if self.reached.has(launcher.place):
@@ -58,23 +60,31 @@ class Assumed:
             in_test = is_test_module(self.files.sources[name].path)
             for root in () if in_test else self._who_calls.roots(launcher, self.reached.before):
                 if not self.reached.has(root.place):
-                    yield from self._assume(name, root)
+                    yield from self._assume_caller(name, root, ran)
             if not self.reached.has(launcher.place):
-                yield from self._assume_for(name, launcher, in_test)
+                yield from self._assume_for(name, launcher, in_test, ran)
 
-    def _assume_for(self, name: str, launcher: Caller, in_test: bool) -> Iterator[Ran]:
-        """Run a launcher that no root led to: by the methods of its own class that call it, else by itself."""
-        never_leads = False
-        for caller in () if in_test else self._who_calls.in_its_class(launcher):
-            for ran in self._assume(name, caller):
-                # One with an option may lead there when it is given.
-                is_whole = ran.machine.record.cut is None and not any(p.default for p in caller.function.params)
-                never_leads = never_leads or is_whole
-                yield ran
-        if never_leads or self.reached.has(launcher.place):
+    def _assume_for(self, name: str, launcher: Caller, in_test: bool, ran: dict[Place, bool]) -> Iterator[Ran]:
+        """Run a launcher that no root led to: by the methods of its own class that call it, else by itself.
+
+        ``ran``: those that were run for another launcher of the module, to which they are added.
+        """
+        callers = () if in_test else tuple(self._who_calls.in_its_class(launcher))
+        for caller in callers:
+            if caller.place not in ran:
+                yield from self._assume_caller(name, caller, ran)
+        if any(ran[caller.place] for caller in callers) or self.reached.has(launcher.place):
             return
         yield from self._assume(name, launcher)
         yield from self._assume_of_heirs(name, launcher)
+
+    def _assume_caller(self, name: str, caller: Caller, ran: dict[Place, bool]) -> Iterator[Ran]:
+        # One with an option may lead there when it is given.
+        has_option, is_whole = any(p.default for p in caller.function.params), False
+        for each in self._assume(name, caller):
+            is_whole = is_whole or (each.machine.record.cut is None and not has_option)
+            yield each
+        ran[caller.place] = is_whole
 
     def _assume(self, owner: str, entry: Caller) -> Iterator[Ran]:
         """Run a function that has no visible caller, and with its options where it starts nothing without them.

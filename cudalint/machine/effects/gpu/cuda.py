@@ -485,6 +485,9 @@ def begin_on_cpu(machine: Machine, state: State, frame: Frame, site: Site, frame
 
 
 def sees_none(machine: Machine, process: Process) -> bool:
-    """Whether there is no GPU, or the program hid all of them before the driver looked."""
-    value = process.environ(VISIBLE)
-    return machine.options.without_gpus or (process.driver is None and value in HIDING)
+    """Whether there is no GPU, or the program hid all of them before the driver looked, here or before it forked.
+
+    A child whose parent had asked the driver is told of GPUs by ``is_available()`` as ever (torch 2.11 on an H200).
+    """
+    value, has_looked = process.environ(VISIBLE), process.driver is not None or process.poison is not None
+    return machine.options.without_gpus or (not has_looked and value in HIDING)
