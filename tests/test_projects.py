@@ -299,15 +299,6 @@ def embed():
     worker.join()
 if __name__ == "__main__":
     embed.serve(name="x")
-=== tuned.py
-import multiprocessing as mp
-from peft import LoraConfig
-from used import use
-if __name__ == "__main__":
-    worker = mp.get_context("fork").Process(target=use)  # peft
-    print(LoraConfig())
-    worker.start()
-    worker.join()
 """
 
 
@@ -322,9 +313,6 @@ if __name__ == "__main__":
         ("prefect==3.4.20\n", ["prefect"]),
         ("prefect==3.4.21\n", []),
         ("boxmot>=13,<25\nsurya-ocr>=0.16,<0.20\napscheduler>=3.6,<=3.11\n", ["boxmot if", "surya", "apscheduler if"]),
-        ("peft==0.11.1\n", ["peft"]),
-        ("peft==0.10.0\n", []),
-        ("peft>=0.11,<1\n", ["peft if"]),
     ],
 )
 def test_the_releases_that_a_project_admits_decide_what_functions_do(
