@@ -75,13 +75,15 @@ def on_the_host(case: Case) -> Iterator[Proposal]:
 
 def as_array(case: Case) -> Iterator[Proposal]:
     """A plain array, which needs nothing of the process that sent it, and a tensor again where it arrives."""
-    sent = _sent(case, Way.TO_ARRAY)
-    found = case.call_at(case.outcome.anchor)
-    loops = None if found is None else _sentinel_loops(found[0])
-    if sent is None or found is None or loops is None:
+    given = _arguments(case)
+    if given is None:
         return
-    sent = _together(sent, {found[0].path: loops})
-    back = {} if loops else put_back(case, Way.FROM_ARRAY)
+    view, arguments, shapes = given
+    sent, loops = _copied(view, arguments, shapes, Way.TO_ARRAY), _sentinel_loops(view)
+    if sent is None or loops is None:
+        return
+    sent = _together(sent, {view.path: loops})
+    back = {} if loops else put_back(case, shapes.get(arguments[0]))
     kept = (
         "each value is copied to the host and back" if back else "the receiver gets a NumPy array where it got a tensor"
     )
@@ -172,13 +174,18 @@ def copy_before_fork(case: Case) -> Iterator[Proposal]:
 
 def _sent(case: Case, way: Way) -> _Changes | None:
     """The arguments of the crossing call, copied; None where something of them cannot be."""
+    given = _arguments(case)
+    return None if given is None else _copied(*given, way)
+
+
+def _arguments(case: Case) -> tuple[View, list[cst.BaseExpression], Mapping[cst.CSTNode, Shape]] | None:
+    """What the crossing call is given, and what that and its parts hold on the GPU."""
     found = case.call_at(case.outcome.anchor)
     if found is None:
         return None
     view, call = found
     arguments = [a.value for a in call.args]
-    shapes = case.shapes(view, (n for a in arguments for n in below(a, view)))
-    return _copied(view, arguments, shapes, way)
+    return view, arguments, case.shapes(view, (n for a in arguments for n in below(a, view)))
 
 
 def _copied(

@@ -16,42 +16,32 @@ _SENDS = frozenset({"put", "put_nowait", "send"})
 _RECEIVES = frozenset({"get", "get_nowait", "recv"})
 
 
-def put_back(case: Case, way: Way) -> dict[str, tuple[Change, ...]]:
-    """The calls that receive what the call of the finding sends, each with what it gives put on the GPU again.
+def put_back(case: Case, sent: Shape | None) -> dict[str, tuple[Change, ...]]:
+    """The calls that receive as arrays what the call of the finding sends, each with what it gives on the GPU again.
 
     Empty where it is not seen which these are: both sides call the channel by one name, and nothing else is sent there.
     """
     found = case.call_at(case.outcome.anchor)
-    if found is None or not found[1].args:
+    channel = None if found is None else _channel(found[1], _SENDS)
+    if sent is None or channel is None:
         return {}
-    sent = found[1].args[0].value
-    shape, channel = case.shapes(found[0], [sent]).get(sent), _channel(found[1], _SENDS)
-    views = list(_views(case))
-    if shape is None or channel is None or sum(1 for view in views for _ in _calls(view, channel, _SENDS)) != 1:
+    views = [view for module in sorted(case.basis.modules(case.finding)) if (view := case.view(module)) is not None]
+    if sum(1 for view in views for _ in _calls(view, channel, _SENDS)) != 1:
         return {}
     try:
-        back = {view: _back(view, channel, shape, way) for view in views}
+        back = {view: _back(view, channel, sent) for view in views}
     except NoCopyError:
         return {}
     return {view.path: tuple(dict.fromkeys(changes)) for view, changes in back.items() if changes}
 
 
-def _views(case: Case) -> Iterator[View]:
-    """The files that the entries of the finding went through."""
-    entered = (place for entry in case.basis.entries[case.finding] for place in case.basis.entered.get(entry, ()))
-    for module in sorted({module for module, _ in entered}):
-        view = case.view(module)
-        if view is not None:
-            yield view
-
-
 def _channel(call: cst.Call, methods: frozenset[str]) -> str | None:
     """The last name of what a method of a channel is called on."""
-    match call:
-        case cst.Call(func=cst.Attribute(value=of, attr=cst.Name(value=method))) if method in methods:
-            match of:
-                case cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)):
-                    return name
+    match call.func:
+        case cst.Attribute(
+            value=cst.Name(value=name) | cst.Attribute(attr=cst.Name(value=name)), attr=cst.Name(value=method)
+        ) if method in methods:
+            return name
     return None
 
 
@@ -59,8 +49,8 @@ def _calls(view: View, channel: str, methods: frozenset[str]) -> Iterator[cst.Ca
     return (call for call in view.calls() if _channel(call, methods) == channel)
 
 
-def _back(view: View, channel: str, shape: Shape, way: Way) -> list[Change]:
-    copier = Copier(view, way)
+def _back(view: View, channel: str, shape: Shape) -> list[Change]:
+    copier = Copier(view, Way.FROM_ARRAY)
     changes: list[Change] = []
     for call in _calls(view, channel, _RECEIVES):
         if shape.form is Form.ARRAY:

@@ -72,9 +72,8 @@ def spawn_doubts(
         if not (launch.targets or launch.prepared):
             doubts.setdefault("the code does not show what the worker runs")
     targets = (t.module for launch in fresh for t in (*launch.targets, *launch.prepared))
-    entered = (module for entry in before.entries[finding] for module, _ in before.entered.get(entry, ()))
     asks = False
-    for name in sorted({_main_of(outcome), *targets, *entered}):
+    for name in sorted({_main_of(outcome), *targets, *before.modules(finding)}):
         module = after.files.module(name)
         if module is None:
             doubts.setdefault(f"{name} is not seen")

@@ -109,6 +109,10 @@ class Basis:
     cut: frozenset[Entry] = frozenset()
     untried: frozenset[Entry] = frozenset()
 
+    def modules(self, finding: Finding) -> frozenset[str]:
+        """The modules that the entries of a finding went through."""
+        return frozenset(module for entry in self.entries[finding] for module, _ in self.entered.get(entry, ()))
+
 
 # A repair is tried out by the entries that show what it is to repair, and by so many others that reach it: one in what
 # half of a project runs would else be paid for with half of a run.

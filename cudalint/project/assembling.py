@@ -55,7 +55,7 @@ def program(
         result.preloaded |= {(home, "", f"{WORKS}{pool}") for home, pool in _placed(result, homes)}
         result.told = frozenset(_told(result, root))
         collected = {n: os.path.dirname(s.path) for n, s in named.items() if pytest_files.is_test_module(s.path)}
-        forked = {folder for folder in {*collected.values()} if pytest_files.forks(root, folder)}
+        forked = pytest_files.forked(root, {*collected.values()})
         result.preloaded |= {(n, "", FORKED_TESTS) for n, folder in collected.items() if folder in forked}
     return result
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 
 from cudalint import disk
 
@@ -28,17 +29,30 @@ def lies_with_tests(path: str) -> bool:
     return is_test_module(path) or not _FOLDERS.isdisjoint(path.replace("\\", "/").split("/")[:-1])
 
 
-def forks(root: str, folder: str) -> bool:
-    """Whether settings say that each test of a folder is run in a process of its own, which is forked.
+def forked(root: str, folders: Iterable[str]) -> frozenset[str]:
+    """The folders of tests of which settings say that each test is run in a process of its own, which is forked.
 
-    Told the folder of tests, pytest takes the settings that lie nearest above it.
+    Told the folder of tests, pytest takes the settings that lie nearest above it; of many folders, each is looked
+    into once.
     """
-    for name in _SETTINGS:
-        options = _OPTIONS.search(_read(os.path.join(folder, name)))
+    known: dict[str, bool] = {}
+    return frozenset(folder for folder in folders if _forks(root, folder, known))
+
+
+def _forks(root: str, folder: str, known: dict[str, bool]) -> bool:
+    if folder not in known:
+        options, above = _options(folder), os.path.dirname(folder)
         if options is not None:
-            return _FORKED.search(options[1]) is not None
-    above = os.path.dirname(folder)
-    return folder != root and above.startswith(root) and forks(root, above)
+            known[folder] = _FORKED.search(options) is not None
+        else:
+            known[folder] = folder != root and above.startswith(root) and _forks(root, above, known)
+    return known[folder]
+
+
+def _options(folder: str) -> str | None:
+    """The options that the settings in a folder say; None where none lie there."""
+    found = (_OPTIONS.search(_read(os.path.join(folder, name))) for name in _SETTINGS)
+    return next((options[1] for options in found if options is not None), None)
 
 
 def _read(path: str) -> str:

@@ -64,7 +64,7 @@ class Started:
                 usual.extend(self._told(module, main.record.reads_words))
             yield from usual
             if not in_test:
-                yield from self._chosen(usual, partial(self._run_main, module=module))
+                yield from self._chosen(module, usual, partial(self._run_main, module=module))
             if main.record.testing is not None and not in_test:
                 yield from self.tests.run_by_program(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
@@ -84,11 +84,10 @@ class Started:
             if not reads_words and not line.through:
                 continue
             machine = self.machines.of(module.name)
-            fresh = State(self._process(module.name), {})
             told = ("-m", line.through, *line.words) if line.through else line.words
             said = shorten(shlex.join("..." if word == UNKNOWN else word for word in told), _MOST_SAID)
-            start = Site(module.name, module.body[0].ordinal if module.body else 0)
-            fresh.stack = machine.chain(fresh, start, f"is started by {line.said_in} with {said}")
+            start = _first_row(module)
+            fresh = self._begun(machine, module, f"is started by {line.said_in} with {said}")
             words = (unknown("word", start, i) if word == UNKNOWN else const(word) for i, word in enumerate(line.words))
             fresh.store(heap.ARGV, heap.Sequence("list", tuple(words), open=True))
             if line.through:
@@ -98,7 +97,7 @@ class Started:
             self._run_main(machine, fresh, module=module)
             yield Ran(module.name, module.name, machine)
 
-    def _chosen(self, usual: Sequence[Ran], run: Callable[[Machine, State], None]) -> Iterator[Ran]:
+    def _chosen(self, module: ir.Module, usual: Sequence[Ran], run: Callable[[Machine, State], None]) -> Iterator[Ran]:
         """A program as users start it who give one of its options another of the few words that it takes.
 
         ``usual`` is what it does by default, and by command lines that are written down.
@@ -111,22 +110,26 @@ class Started:
         limits = self.machines.hosts.common.limits
         left = limits.scaled(min(MOST_STEPS, max(FEWEST_STEPS, MOST_RUNS * first.machine.steps)))
         known = tuple(ran.result() for ran in usual) if choices else ()
+
+        def begin(machine: Machine, choice: Choice) -> None:
+            fresh = self._begun(machine, module, f"is started with {choice.said}")
+            choice.give(fresh)
+            run(machine, fresh)
+
         for choice in choices:
             make = partial(self.machines.of, first.owner, at_most=left)
-            machine = self.machines.run_with_messages(make, partial(self._begin_chosen, run=run, choice=choice))
+            machine = self.machines.run_with_messages(make, partial(begin, choice=choice))
             left -= machine.steps
             if not machine.record.spent:
                 yield Ran(first.owner, first.label, machine, chosen=(choice, known))
             if left < first.machine.steps:
                 return
 
-    def _begin_chosen(self, machine: Machine, run: Callable[[Machine, State], None], choice: Choice) -> None:
-        fresh = State(self._process(machine.main), {})
-        module = self.files.module(machine.main)
-        start = Site(machine.main, module.body[0].ordinal if module is not None and module.body else 0)
-        fresh.stack = machine.chain(fresh, start, f"is started with {choice.said}")
-        choice.give(fresh)
-        run(machine, fresh)
+    def _begun(self, machine: Machine, module: ir.Module, how: str) -> State:
+        """The state in which a program begins that is started in a way that a trace tells."""
+        fresh = State(self._process(module.name), {})
+        fresh.stack = machine.chain(fresh, _first_row(module), how)
+        return fresh
 
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
@@ -148,7 +151,7 @@ class Started:
                 run(machine)
                 ran = Ran(module.name, function.qualname, machine)
                 yield ran
-                yield from self._chosen([ran], run)
+                yield from self._chosen(module, [ran], run)
 
     def _run_command(
         self, machine: Machine, begun: State | None = None, *, module: ir.Module, function: ir.Function
@@ -169,3 +172,8 @@ class Started:
         if name not in self.files.given_gpus:
             return Process()
         return Process().with_environ(VISIBLE, unknown("environ", VISIBLE))
+
+
+def _first_row(module: ir.Module) -> Site:
+    """Where a program begins."""
+    return Site(module.name, module.body[0].ordinal if module.body else 0)

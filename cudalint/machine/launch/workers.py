@@ -28,7 +28,7 @@ from cudalint.machine.launch.sharing import check_gpu_sharing
 from cudalint.machine.launched import Launched
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import State
+from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Rank, Ref, Task, Tensor, Unknown, Value, union
 
@@ -122,18 +122,8 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
         first = start.initializer
         if first is not None and fresh:
             first = _sent(first, transfer)
-        if transfer.lost and way.method != "fork":
-            lost = lookup_error(machine, state, start, launch, transfer.lost[0])
-            if lost is not None:
-                return Ended(lost, [])
-        if transfer.refused and way.method != "fork":
-            lost = refusal(machine, state, start, launch, transfer.refused[0])
-            if lost is not None:
-                return Ended(lost, [])
-        if transfer.unfound and fresh:
-            lost = module_error(machine, state, start, launch, transfer.unfound[0])
-            if lost is not None:
-                return Ended(lost, [])
+        if (lost := _lost(machine, state, start, way, launch, transfer)) is not None:
+            return Ended(lost, [])
         if fresh and start.copies:
             _unpickled(machine, child, inner, start, tasks if first is None else [first, *tasks])
         done.extend(_run(machine, child, inner, start, way, first, tasks))
@@ -150,6 +140,18 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     if failed is None and start.shares and (fresh or start.family != "loader"):
         check_gpu_sharing(machine, state, start, way, [c for c, _ in done])
     return Ended(failed, done, began=bool(children), raised=raised)
+
+
+def _lost(machine: Machine, state: State, start: Start, way: Way, launch: Launch, transfer: Transfer) -> Outcome | None:
+    """What a worker cannot be sent, or does not find where it starts; the first that is told."""
+    found: Outcome | None = None
+    if transfer.lost and way.method != "fork":
+        found = lookup_error(machine, state, start, launch, transfer.lost[0])
+    if found is None and transfer.refused and way.method != "fork":
+        found = refusal(machine, state, start, launch, transfer.refused[0])
+    if found is None and transfer.unfound and way.method in FRESH:
+        found = module_error(machine, state, start, launch, transfer.unfound[0])
+    return found
 
 
 def _of_worker(outcome: Outcome, parent: State, anchors: set[Site]) -> Outcome:

@@ -341,12 +341,10 @@ def _is_of_user(call: Call) -> bool:
 
 def _offer(machine: Machine, fields: dict[str, Value]) -> None:
     """Note which options have a default that is one of few words."""
-    for key, words in fields.items():
-        name = key.removeprefix(_WORDS)
-        default, spelled = constant(fields.get(f"--{name}", ())), str(constant(fields.get(f"{_SPELLED}{name}", ())))
-        kind, *names = spelled.split()
-        listed = constant(words)
-        if key.startswith(_WORDS) and kind == "text" and isinstance(default, str) and isinstance(listed, tuple):
+    for name in [key.removeprefix(_WORDS) for key in fields if key.startswith(_WORDS)]:
+        default, listed = constant(fields.get(f"--{name}", ())), constant(fields[f"{_WORDS}{name}"])
+        kind, *names = str(constant(fields[f"{_SPELLED}{name}"])).split()
+        if kind == "text" and isinstance(default, str) and isinstance(listed, tuple):
             machine.record.offers.add(max(names, key=len), default, listed)
 
 
