@@ -172,7 +172,7 @@ class Core(Hooks, ABC):
         # The classes that are being made by their metaclass.
         self._making: list[Ref] = []
         # The calls that are running, with their arguments.
-        self._given: list[tuple[tuple[Site, tuple[str, ...]], Arguments]] = []
+        self._given: list[tuple[tuple[Site, tuple[str, ...], Ref | None], Arguments]] = []
         # The classes and instances that are being called, each with how many functions run: calls may go around without
         # one.
         self._called: list[tuple[Ref, int]] = []
