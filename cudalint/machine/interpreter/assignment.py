@@ -117,9 +117,9 @@ class Assignment(Core):
         own, other = mappings.dict_of(atom, state), mappings.dict_of(only(right), state)
         held = None if own is None else state.get(own)
         if node.op == "|" and own is not None and isinstance(held, Dict):
-            given = None if other is None else state.get(other)
-            if isinstance(given, Dict):
-                self.store_dict(own, operators.merged(held, given), state)
+            laid = None if other is None else state.get(other)
+            if isinstance(laid, Dict):
+                self.store_dict(own, operators.merged(held, laid), state)
             else:
                 self.store_dict(own, operators.overlaid(held, right, ("aug", node.ordinal)), state)
             return left

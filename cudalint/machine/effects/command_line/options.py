@@ -344,7 +344,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
     converted = _converted(machine, call, fields, kinds, given)
-    for state, options in [way for after, options in converted for way in _left_out(after, options, told, call)]:
+    for state, options in [way for after, made in converted for way in _left_out(after, made, told, call)]:
         for after, namespace in _namespaces(machine, replace(call, state=state), options):
             acted = _acted(machine, replace(call, state=after), {} if found is None else found.fields, acts, namespace)
             results.extend(_parsed(call, done, namespace) for done in acted)
@@ -367,8 +367,8 @@ def _left_out(
     is_told = words is not None and not any(_is_given(flag, words) for _, _, flag, _ in lists.values())
     if None not in answers or is_told:
         return ways
-    if len(lists) == 1:
-        given.assume(*lists.values(), True)
+    for sym in lists.values() if len(lists) == 1 else ():
+        given.assume(sym, True)
     return [*ways, (given, options)]
 
 
