@@ -373,7 +373,7 @@ def _is_told(subject: Hashable) -> bool:
 
 
 def lays_over(fact: Fact) -> bool:
-    """Whether users give an option that is a list of nothing by itself, as of words that settings are laid over with."""
+    """Whether users give an option that is an empty list otherwise: of words that are laid over settings, mostly."""
     match fact:
         case (("option", _, str(), "list"), True):
             return True
