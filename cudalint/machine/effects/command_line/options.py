@@ -534,7 +534,7 @@ def _given_among(machine: Machine, call: Call, fields: dict[str, Value]) -> dict
     words = call.state.get(ARGV) if own else call.state.get(ref) if isinstance(ref := only(given or ()), Ref) else None
     if not isinstance(words, Sequence) or words.items is None:
         return {}
-    found: dict[str, Value] = {}
+    found = _by_place(machine, call, fields, [constant(word) for word in words.items])
     for name, spelled in fields.items():
         if not name.startswith(_SPELLED):
             continue
@@ -547,6 +547,17 @@ def _given_among(machine: Machine, call: Call, fields: dict[str, Value]) -> dict
         if value is not None:
             found[name.removeprefix(_SPELLED)] = value
     return found
+
+
+def _by_place(machine: Machine, call: Call, fields: dict[str, Value], words: list[object]) -> dict[str, Value]:
+    """What words say that stand for themselves, behind no option: ``python train.py configs/large.py``."""
+    texts = [word for word in words if isinstance(word, str)]
+    said = declared.parsed(fields, texts) if len(texts) == len(words) else None
+    if said is None or said is declared.REFUSED:
+        return {}
+    spelled = {name: str(constant(fields.get(f"{_SPELLED}{name}", ()))).split()[1:] for name in said}
+    placed = [name for name, names in spelled.items() if names and not any(n.startswith("-") for n in names)]
+    return {name: _as_value(said[name], machine, call) for name in placed}
 
 
 def _as_flag(option: Value) -> Value:
