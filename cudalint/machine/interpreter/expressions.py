@@ -322,17 +322,18 @@ class Expressions(Core):
     def _compared_as_arrays(
         self, node: ir.Compare, left: Value, right: Value, state: State, frame: Frame
     ) -> Results | None:
-        """``scores > 0.5``: of an array that is another array, on the same device."""
+        """``scores > 0.5``: of an array on a GPU that is another one there.
+
+        What lies on the CPU may as well be a number, of which it is remembered how it compares.
+        """
         if node.op not in _OF_NUMBERS or any(isinstance(constant(side), str | None) for side in (left, right)):
             return None
         array = next((atom for atom in (only(left), only(right)) if isinstance(atom, Tensor)), None)
-        if array is None:
+        if array is None or not array.device.is_gpu:
             return None
-        if array.device.is_gpu and not self._tensor_data(
-            array, "a comparison", state, frame, Site(frame.module, node.ordinal)
-        ):
-            return []
-        return [(state, (array.computed,))]
+        site = Site(frame.module, node.ordinal)
+        data = self._tensor_data(array, "a comparison", state, frame, site)
+        return [(state, (array.computed,))] if data else []
 
     def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
         """What a comparison with None gives of something that the code does not show, and that is certainly there."""
