@@ -241,7 +241,7 @@ def _option(told: questions.Asked, answer: bool, style: str) -> str:
         return _negated("is given", not answer)
     if op == "true" and style == "number":
         return _negated("is 0", not answer)
-    if op == "true" and style in ("flag", "value"):
+    if op == "true" and style in ("flag", "value", "list"):
         return _negated("is given", answer)
     if op == "true" and style == "off":
         return _negated("is given", not answer)

@@ -301,8 +301,15 @@ def layout(paths: Iterable[str], root: str | None) -> Layout:
             spaces[name].add(above)
     result.namespaces = dict(spaces)
     result.holders = frozenset(map(os.path.dirname, result.packages))
-    result.top = root or _common(os.path.dirname(p) for p in ordered)
+    result.top = root or _above_packages(_common(os.path.dirname(p) for p in ordered), result.packages)
     return result
+
+
+def _above_packages(folder: str, packages: set[str]) -> str:
+    """The folder from which what lies in a package is imported, and mostly started: beside it are its settings."""
+    while folder in packages:
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _common(folders: Iterable[str]) -> str:

@@ -54,6 +54,7 @@ _NO_FORMAT = const("")
 _OF_TORCH = Lib("torch.__version__")
 # What ``int | str`` is.
 _UNION = "union"
+_OF_NUMBERS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 # Operators of what libraries hold, by the methods of the left and of the right one.
 _METHODS = {"|": ("__or__", "__ror__"), "+": ("__add__", "__radd__")}
 # A variable that was deleted is asked for.
@@ -262,6 +263,10 @@ class Expressions(Core):
             if frame.tries and operators.refuses(node.op, left, right):
                 self.fail(after, frame, Raised(None, ("TypeError",)))
                 continue
+            of_arrays = self._compared_as_arrays(node, left, right, after, frame)
+            if of_arrays is not None:
+                results.extend(of_arrays)
+                continue
             atom = only(right)
             if node.op in ("in", "not in") and atom is not None:
                 path = self._method_path(atom, "__contains__", after)
@@ -313,6 +318,22 @@ class Expressions(Core):
                 continue
             results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
         return results
+
+    def _compared_as_arrays(
+        self, node: ir.Compare, left: Value, right: Value, state: State, frame: Frame
+    ) -> Results | None:
+        """``scores > 0.5``: of an array on a GPU that is another one there.
+
+        What lies on the CPU may as well be a number, of which it is remembered how it compares.
+        """
+        if node.op not in _OF_NUMBERS or any(isinstance(constant(side), str | None) for side in (left, right)):
+            return None
+        array = next((atom for atom in (only(left), only(right)) if isinstance(atom, Tensor)), None)
+        if array is None or not array.device.is_gpu:
+            return None
+        site = Site(frame.module, node.ordinal)
+        data = self._tensor_data(array, "a comparison", state, frame, site)
+        return [(state, (array.computed,))] if data else []
 
     def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
         """What a comparison with None gives of something that the code does not show, and that is certainly there."""
@@ -419,6 +440,8 @@ class Expressions(Core):
 
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
         one, two = only(left), only(right)
+        if op == "|":
+            one, two = mappings.dict_of(one, state) or one, mappings.dict_of(two, state) or two
         first = state.get(one) if isinstance(one, Ref) else None
         second = state.get(two) if isinstance(two, Ref) else None
         if isinstance(first, Sequence) and op == "+" and isinstance(second, Sequence):
@@ -533,8 +556,8 @@ class Expressions(Core):
                 if key is None:
                     spread = next(queue)
                     self.spreads(spread, Site(frame.module, node.ordinal), after)
-                    atom = only(spread)
-                    found = after.get(atom) if isinstance(atom, Ref) else None
+                    held = mappings.dict_of(only(spread), after)
+                    found = None if held is None else after.get(held)
                     if isinstance(found, Dict):
                         made = operators.merged(made, found)
                     else:
