@@ -262,9 +262,9 @@ def _from_file(file: str, start: str) -> Config:
 def _root(start: str) -> str | None:
     """Where the project begins: at the nearest pyproject.toml, or the repository; else where files start its server.
 
-    What was unpacked from an archive has no repository, but may have the script that installs it.
+    What was unpacked from an archive has no repository, but may have what installs it, or settings of pytest.
     """
-    marks = (next(_upwards(start, mark), None) for mark in (PROJECT_FILE, ".git", "setup.py"))
+    marks = (next(_upwards(start, mark), None) for mark in (PROJECT_FILE, ".git", "setup.py", "pytest.ini"))
     marked = next((os.path.dirname(mark) for mark in marks if mark), None)
     return start if marked is None and deployments.servers(start) else marked
 

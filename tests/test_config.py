@@ -250,8 +250,14 @@ def test_without_pyproject_the_repository_is_the_root(tmp_path: Path) -> None:
     assert (found.root, found.source, found.target_versions) == (str(tmp_path), None, ((3, 10), (3, 13)))
 
 
-def test_what_was_unpacked_without_its_repository_begins_at_its_setup_script(tmp_path: Path) -> None:
-    write(tmp_path / "setup.py", "from setuptools import setup\n\nsetup(name='x')\n")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("setup.py", "from setuptools import setup\n\nsetup(name='x')\n"), ("pytest.ini", "[pytest]\naddopts = -ra\n")],
+)
+def test_what_was_unpacked_without_its_repository_begins_at_a_file_of_its_top(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    write(tmp_path / name, text)
     named = [str(write(tmp_path / "src/x.py"))]
     assert config.load(named).root == str(tmp_path)
     (tmp_path / "src/.git").mkdir()

@@ -573,6 +573,15 @@ def test_pytest_imports_the_conftests_above_a_test_before_it_forks(tmp_path: Pat
     assert under_pytest(tmp_path, "", files={"conftest.py": "import torch\n"}) == []
 
 
+@pytest.mark.parametrize("hook", ["pytest_configure", "pytest_collection_modifyitems"])
+def test_pytest_calls_the_hooks_of_conftests_before_it_forks(tmp_path: Path, hook: str) -> None:
+    (tmp_path / "setup.cfg").write_text(FORKED["setup.cfg"], encoding="utf-8")
+    hooks = f"import torch\n\n\ndef {hook}(config):\n    config.gpu = torch.cuda.{{}}()\n"
+    asks, counts = ({"conftest.py": hooks.format(name)} for name in ("is_available", "device_count"))
+    assert under_pytest(tmp_path, "", files=asks) == [("CUD104", "error", 7)]
+    assert under_pytest(tmp_path, "", files=counts) == []
+
+
 def test_pytest_takes_the_settings_that_lie_nearest_above_a_test(tmp_path: Path) -> None:
     tests = tmp_path / "tests"
     (tests / "unit").mkdir(parents=True)

@@ -135,7 +135,15 @@ def _before(data: bytes, end: int) -> bytes:
 _CONFIGURES = frozenset({b"wsgi_app", b"preload_app", b"on_starting", b"when_ready", b"pre_fork"})
 # What a server that is started from outside may import before it forks, what answers requests, and what gathers
 # handlers for an application that another file makes.
-_SERVES = _CONFIGURES | {b"celery", b"uwsgidecorators", b"airflow", b"arq", b"WorkerSettings", b"promptflow"}
+_SERVES = _CONFIGURES | {
+    b"celery",
+    b"uwsgidecorators",
+    b"airflow",
+    b"arq",
+    b"WorkerSettings",
+    b"promptflow",
+    b"dramatiq",
+}
 # Marks of tests that a process is forked for.
 _MARK = b"mark"
 _FORKED = frozenset({b"forked", b"isolate"})

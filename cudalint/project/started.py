@@ -134,8 +134,7 @@ class Started:
     def _served(self, module: ir.Module, in_test: bool) -> Ran:
         """A module that a server imports before it forks."""
         machine = self.machines.of(module.name, in_test)
-        before = self.tests.above_imported(machine, module) if in_test else None
-        begun = calling.imported(machine, module, assumed=False, state=before)
+        begun = self.tests.collected(machine, module) if in_test else calling.imported(machine, module, assumed=False)
         machine.effects.served(machine, begun, module.name)
         return Ran(module.name, module.name, machine)
 

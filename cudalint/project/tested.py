@@ -37,7 +37,7 @@ class Tests:
         if not given and self.chosen is not None and (module.name, module.name) not in self.chosen:
             return
         collector = self.machines.of(module.name, in_test=True, purpose=Purpose.COLLECTION)
-        fresh = self._collected(collector, module)
+        fresh = self.collected(collector, module)
         calling.tell(collector, collector.uncaught)
         yield Ran(module.name, module.name, collector)
         if skips_all(collector, fresh, calling.top_of(module.name)):
@@ -92,14 +92,14 @@ class Tests:
             calling.end(machine, frame, ended)
             yield Ran(module.name, function.qualname, machine)
 
-    def _collected(self, machine: Machine, module: ir.Module) -> State:
+    def collected(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest runs the tests of a module: its conftests are imported first, then itself."""
-        state = self.above_imported(machine, module)
+        state = self._above_imported(machine, module)
         state = self._hooked(machine, module, HOOKS_BEFORE, state)
         state = calling.imported(machine, module, assumed=False, state=state)
         return self._hooked(machine, module, HOOKS_BEHIND, state)
 
-    def above_imported(self, machine: Machine, module: ir.Module) -> State:
+    def _above_imported(self, machine: Machine, module: ir.Module) -> State:
         """The state in which pytest imports a module of tests: after the conftests above it."""
         frame = calling.top_of(module.name)
         state = State(Process(), {})

@@ -75,13 +75,15 @@ class Comprehensions(Core):
     ) -> tuple[list[State], bool]:
         if depth == len(node.generators):
             parts = (node.element,) if node.key is None else (node.key, node.element)
-            states = []
-            for after, values in self.eval_all(parts, state, frame):
-                if node.key is not None:
-                    keys.append(values[0])
+            ways = self.eval_all(parts, state, frame)
+            if node.key is None:
+                # A round makes one element, whichever way it went.
+                produced.extend([union(values[-1] for _, values in ways)] if ways else [])
+                return [after for after, _ in ways], len(ways) == 1
+            for _, values in ways:
+                keys.append(values[0])
                 produced.append(values[-1])
-                states.append(after)
-            return states, len(states) == 1
+            return [after for after, _ in ways], len(ways) == 1
         if not self._take_step():
             return self._out_of_steps(state), False
         done: list[State] = []

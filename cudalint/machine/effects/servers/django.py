@@ -201,8 +201,8 @@ def view(machine: Machine, call: Call) -> Results:
 def manage(machine: Machine, call: Call) -> Results:
     """``execute_from_command_line(sys.argv)``: applications are made ready, then one of the commands runs.
 
-    That is one of the project's own, ``runserver``, which answers requests here, or ``qcluster`` of django-q, which
-    forks workers for the tasks of applications.
+    That is one of the project's own, ``runserver``, which answers requests here, or one that forks workers for the
+    tasks of applications: ``qcluster`` of django-q, ``rqworker`` of django-rq.
     """
     names = [one for one in machine.program.modules_below("management.commands") if not one.endswith("__init__")]
     done: list[State] = []
@@ -211,8 +211,10 @@ def manage(machine: Machine, call: Call) -> Results:
             done.extend(_command(machine, call, state.clone(), name))
         _runserver(machine, call, state.clone())
         installed = _setting(machine, state, call.frame, call.site, "INSTALLED_APPS")
-        if "django_q" in [n for value in machine.elements(installed, state) for n in strings(value)]:
-            _qcluster(machine, call, state.clone())
+        applications = [n for value in machine.elements(installed, state) for n in strings(value)]
+        for application, fork in _QUEUES.items():
+            if application in applications:
+                fork(machine, call, state.clone())
         done.append(state)
     return [(state, NONE) for state in merge(done)]
 
@@ -248,19 +250,33 @@ def _qcluster(machine: Machine, call: Call, state: State) -> None:
     atom = only(_setting(machine, state, call.frame, call.site, "Q_CLUSTER"))
     cluster = state.get(atom) if isinstance(atom, Ref) else None
     is_daemon = not isinstance(cluster, Dict) or cluster.items.get("daemonize_workers") != FALSE
-    for home in machine.program.modules_called("tasks"):
+    _fork_tasks(machine, call, state, Serving("django-q", call.site, call.frame, certain=False, daemon=is_daemon))
+
+
+def _rqworker(machine: Machine, call: Call, state: State) -> None:
+    """django-rq's worker: a process is forked for each job, which imports what the job names."""
+    serving = Serving("rqworker", call.site, call.frame, certain=False)
+    _fork_tasks(machine, call, state, serving, ("tasks", "jobs"))
+
+
+def _fork_tasks(
+    machine: Machine, call: Call, state: State, serving: Serving, modules: tuple[str, ...] = ("tasks",)
+) -> None:
+    for home in (home for name in modules for home in machine.program.modules_called(name)):
         for name in machine.program.functions_of(home):
             named: Value = (Const(f"{home}.{name}"),)
-            work = task((Lib("cudalint.django.task"),), [named])
-            serving = Serving("django-q", call.site, call.frame, certain=False, daemon=is_daemon)
-            fork_workers(machine, state.clone(), serving, (work,))
+            fork_workers(machine, state.clone(), serving, (task((Lib("cudalint.django.task"),), [named]),))
 
 
 def run_task(machine: Machine, call: Call) -> Results:
-    """A task of django-q, which its worker knows by name."""
+    """A task of django-q or django-rq, which a worker knows by name."""
     name = constant(call.args[0])
     results: Results = []
     for state, function in lookups.named(machine, call, str(name), call.state):
         given = [unknown("argument", call.site)]
         results.extend(machine.call_value(function, given, {}, state, call.frame, call.site, True))
     return results
+
+
+# What applications add a command that forks workers for tasks.
+_QUEUES = {"django_q": _qcluster, "django_rq": _rqworker}

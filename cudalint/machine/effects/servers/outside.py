@@ -36,6 +36,7 @@ def served(machine: Machine, state: State, module: str) -> None:
     if gunicorn.is_configuration(names):
         gunicorn.from_outside(machine, state.clone(), frame, names)
     queues.arq_from_outside(machine, state.clone(), frame)
+    queues.threads_from_outside(machine, state, frame)
     if any(any(registered(state, kind)) for kind in queues.STEPS):
         queues.steps_from_outside(machine, state.clone(), frame)
     if any(registered(state, "forked-test")):

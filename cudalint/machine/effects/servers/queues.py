@@ -1,9 +1,10 @@
-"""Task queues whose worker forks a process for each task, or a number of them: rq, huey."""
+"""Task queues whose worker forks a process for each task, or a number of them, or runs threads: rq, huey, dramatiq."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cudalint.machine.effects.concurrency.threads import threaded
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.servers.handlers import called, is_function, keep_handler, registered
@@ -82,6 +83,13 @@ def steps_from_outside(machine: Machine, state: State, frame: Frame) -> None:
         for site, function in list(registered(state, kind)):
             serving = Serving(runner, site, frame, certain=False)
             fork_workers(machine, state.clone(), serving, (task(function, [unknown("argument", site)]),))
+
+
+def threads_from_outside(machine: Machine, state: State, frame: Frame) -> None:
+    """A module that a worker process imports, whose threads run the tasks: each has a current device of its own."""
+    for site, function in list(registered(state, "thread-task")):
+        call = Call(state.clone(), frame, site, "cudalint.task", {}, [], {})
+        threaded(machine, call, site, function, [unknown("argument", site)], {}, None)
 
 
 def arq_from_outside(machine: Machine, state: State, frame: Frame) -> None:
