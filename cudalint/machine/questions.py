@@ -27,6 +27,7 @@ from cudalint.machine.values import (
     constant,
     only,
     unknown,
+    unknown_in_full,
 )
 
 Fact = tuple[Hashable, bool]
@@ -147,8 +148,8 @@ def comparison(op: str, left: Atom | Value, right: Atom | Value) -> Value:
         pair = (left, right) if op == ">=" else (right, left)
         return unknown("not", ("is", "<", *pair))
     if op in _REFUSED:
-        return unknown("not", ("is", _REFUSED[op], left, right))
-    return unknown("is", op, left, right)
+        return unknown_in_full("not", ("is", _REFUSED[op], left, right))
+    return unknown_in_full("is", op, left, right)
 
 
 def _is_flag(value: Atom | Value) -> TypeGuard[Unknown]:

@@ -249,6 +249,17 @@ def unknown(*sym: Hashable) -> Value:
     return (Unknown(sym, parts, frozenset(named) if named else _NOTHING),)
 
 
+def unknown_in_full(*sym: Hashable) -> Value:
+    """The unknown truth of a question, which holds all of what it is about, so that this can be asked something else.
+
+    It may be about several alternatives, each as large as an unknown value is.
+    """
+    if _measure(sym, set()) < MOST_PARTS:
+        return unknown(*sym)
+    atoms = [atom for part in sym for atom in (part if isinstance(part, tuple) else (part,))]
+    return (Unknown(sym),) if all(_measure(atom, set()) < MOST_PARTS for atom in atoms) else unknown(*sym)
+
+
 _NOTHING: frozenset[Hashable] = frozenset()
 
 
