@@ -15,9 +15,9 @@ from cudalint.machine.trace import Chain, Site
 
 # Parts of the identity of an unknown.
 MOST_PARTS = 256
-# A question is about two of them.
-MOST_PARTS_OF_A_QUESTION = 2 * MOST_PARTS + 8
 MOST_ALTERNATIVES = 4
+# A question is about two values.
+MOST_PARTS_OF_A_QUESTION = 2 * MOST_ALTERNATIVES * MOST_PARTS + 8
 
 
 @dataclass(frozen=True, slots=True)
