@@ -172,7 +172,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
             is_settled = f"--{name}" not in found.fields and _is_idle(call, default)
             value = default if is_settled else _listed(machine, call, default, value)
         choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
-        value = _with_gpu(choices, call, value)
+        value = _with_gpu(machine, choices, call, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
         if command_:
@@ -196,7 +196,7 @@ def _words_of_choice(choices: Collection[Value], name: str) -> dict[str, Value]:
     return {f"{_WORDS}{name}": const(tuple(words))} if words and all(isinstance(word, str) for word in words) else {}
 
 
-def _with_gpu(choices: Collection[Value], call: Call, value: Value) -> Value:
+def _with_gpu(machine: Machine, choices: Collection[Value], call: Call, value: Value) -> Value:
     """An option that a user may set to a GPU of torch's, as its choices say."""
     gpus = [one for one in choices if any(text.startswith("cuda") for text in strings(one))]
     if not gpus or any(atom in value for one in gpus for atom in one):
