@@ -166,7 +166,8 @@ def add_argument(machine: Machine, call: Call) -> Results:
         elif default is not None and default != NONE:
             is_settled = f"--{name}" not in found.fields and _is_idle(call, default)
             value = default if is_settled else _listed(machine, call, default, value)
-        value = _with_gpu(machine, call, value)
+        choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
+        value = _with_gpu(choices, call, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
         if command_:
@@ -176,7 +177,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
             made[f"{_TYPE}{name}"] = kind
         if isinstance(only(call.kwargs.get("action", NONE)), Ref):
             made[f"{_ACTION}{name}"] = _action(call, name, names)
-        made.update(_words_of_choice(machine, call, name))
+        made.update(_words_of_choice(choices, name))
         made.update(_declared(call, names, found))
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
     else:
@@ -184,16 +185,14 @@ def add_argument(machine: Machine, call: Call) -> Results:
     return [(call.state, NONE)]
 
 
-def _words_of_choice(machine: Machine, call: Call, name: str) -> dict[str, Value]:
+def _words_of_choice(choices: Collection[Value], name: str) -> dict[str, Value]:
     """The words of which an option is one, as its choices say."""
-    choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
     words = [constant(one) for one in choices]
     return {f"{_WORDS}{name}": const(tuple(words))} if words and all(isinstance(word, str) for word in words) else {}
 
 
-def _with_gpu(machine: Machine, call: Call, value: Value) -> Value:
+def _with_gpu(choices: Collection[Value], call: Call, value: Value) -> Value:
     """An option that a user may set to a GPU of torch's, as its choices say."""
-    choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
     gpus = [one for one in choices if any(text.startswith("cuda") for text in strings(one))]
     if not gpus or any(atom in value for one in gpus for atom in one):
         return value
