@@ -578,8 +578,13 @@ def both(mine: tuple[Fact, ...], theirs: tuple[Fact, ...], shared: int) -> list[
     if len(left) * len(right) <= MOST_CHOICES * (MOST_CHOICES if of_several else 1):
         pairs = ((one, other) for one in left for other in right if one[0] != other[0])
         if of_several:
-            told = {id(fact): _told_by(fact) for fact in (*left, *right)}
-            pairs = ((one, other) for one, other in pairs if not _is_always_so(told[id(one)], told[id(other)]))
+            others = [(fact, _told_by(fact)) for fact in right]
+            pairs = (
+                (one, other)
+                for one, told in [(fact, _told_by(fact)) for fact in left]
+                for other, told_too in others
+                if one[0] != other[0] and not _is_always_so(told, told_too)
+            )
         telling = [pair for pair in pairs if not _tell_which(*pair)]
         made = (Either(one, other) for one, other in (telling if len(telling) <= MOST_CHOICES else ()))
         known += [choice for choice in made if choice not in known]
