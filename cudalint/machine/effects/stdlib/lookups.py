@@ -203,21 +203,29 @@ def _passes(machine: Machine, value: Value, call: Call) -> bool:
 def signature(machine: Machine, call: Call) -> Results:
     """``inspect.signature(function)``: the names of its parameters, or of those of a class when it is called."""
     state = call.state
-    atom = only(call.args[0]) if call.args else None
+    names = _taken(machine, only(call.args[0]) if call.args else None, state)
+    if names is None:
+        return [(state, unknown("signature", call.site))]
+    held: dict[Hashable, Value] = {name: unknown("parameter", call.site, name) for name in names}
+    parameters = state.new(("parameters", call.site), Dict(held))
+    made = LibraryObject("inspect.Signature", {"parameters": (parameters,)}, call.site)
+    return [(state, (state.new(("signature", call.site), made),))]
+
+
+def _taken(machine: Machine, atom: Atom | None, state: State) -> list[str] | None:
+    """The names of the parameters of a function, or of a class when it is called; None where they are not known."""
     function, given = (atom.function, 1) if isinstance(atom, Bound) else (atom, 0)
     found = state.get(function) if isinstance(function, Ref) else None
     if isinstance(found, Class) and isinstance(function, Ref):
         scopes = [state.get(e.scope) if isinstance(e, Class) else None for e in machine.mro(function, state)]
         inits = [s.variables["__init__"] for s in scopes if isinstance(s, Scope) and "__init__" in s.variables]
-        function, given = (only(inits[0]), 1) if inits else (None, 0)
+        if not inits:
+            return [name for name, _ in machine.record_fields(function, state)] or None
+        function, given = only(inits[0]), 1
         found = state.get(function) if isinstance(function, Ref) else None
     if not isinstance(found, Closure) or found.alias is not None:
-        return [(state, unknown("signature", call.site))]
-    names = [param.name for param in found.function.params][given:]
-    held: dict[Hashable, Value] = {name: unknown("parameter", call.site, name) for name in names}
-    parameters = state.new(("parameters", call.site), Dict(held))
-    made = LibraryObject("inspect.Signature", {"parameters": (parameters,)}, call.site)
-    return [(state, (state.new(("signature", call.site), made),))]
+        return None
+    return [param.name for param in found.function.params][given:]
 
 
 # -- dotted names ----------------------------------------------------------------------------------------------------
