@@ -10,6 +10,7 @@ import pickle
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -588,6 +589,21 @@ def test_it_is_switched_off(cli: Cli, project: Path, arguments: tuple[str, ...],
 def test_standard_input_leaves_nothing(cli: Cli, project: Path) -> None:
     cli("check", "-", "--stdin-filename", "train.py")
     assert not (project / ".cudalint_cache").exists()
+
+
+@pytest.mark.parametrize("first", [("map", "train.py"), ("explain", "--functions", "train.py")])
+def test_other_commands_keep_what_they_parsed(cli: Cli, project: Path, first: tuple[str, ...]) -> None:
+    assert parsed(cli("check", "--no-cache", "--verbose", "train.py")) > 0
+    assert cli(*first).returncode == 0
+    assert parsed(cli("check", "--verbose", "train.py")) == 0
+
+
+def test_explaining_a_line_parses_once(cli: Cli, project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lowered = Counter[str]()
+    made = stored._made
+    monkeypatch.setattr(stored, "_made", lambda text, *names: lowered.update([text]) or made(text, *names))
+    assert cli("explain", "train.py:1").returncode == 0
+    assert set(lowered.values()) == {1}
 
 
 def test_clean_removes_it(cli: Cli, project: Path) -> None:

@@ -116,6 +116,28 @@ def test_a_configuration_of_the_repository_is_read(tmp_path: Path) -> None:
     assert found(tmp_path, "run.sh", "python train.py --config big.yaml\n", text) == [("CUD401", "error")]
 
 
+@pytest.mark.parametrize(
+    ("argument", "words", "expected"),
+    [
+        ('"config"', "conf/big.yaml", [("CUD401", "error")]),
+        ('"config"', "conf/big.yaml --seed 1", [("CUD401", "error")]),
+        ('"config"', "--seed 1 conf/big.yaml", [("CUD401", "error")]),
+        ('"config"', "conf/small.yaml --seed 1", []),
+        ('"config"', "$CONFIG --seed 1", []),
+        ('"config", nargs="?"', "conf/big.yaml", [("CUD401", "error")]),
+    ],
+)
+def test_a_word_stands_for_itself(tmp_path: Path, argument: str, words: str, expected: list[tuple[str, str]]) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "big.yaml").write_text("device: cuda\nworkers: 4\n", encoding="utf-8")
+    (tmp_path / "conf" / "small.yaml").write_text("device: cpu\nworkers: 0\n", encoding="utf-8")
+    text = TRAIN.replace("import argparse\n", "import argparse\nimport yaml\n")
+    text = text.replace('"--device", default="cpu"', argument).replace('"--workers"', '"--seed"')
+    text = text.replace("p.parse_args()\n", "p.parse_args()\n    c = yaml.safe_load(open(args.config))\n")
+    text = text.replace("args.device", "c['device']").replace("args.workers", "c['workers']")
+    assert found(tmp_path, "run.sh", f"python train.py {words}\n", text) == expected
+
+
 DATA = """
 import torch
 from torch.utils.data import DataLoader, Dataset

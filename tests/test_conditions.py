@@ -492,6 +492,20 @@ def test_of_two_ways_one_of_which_is_taken_in_any_case_none_is_told(one: str, ot
     assert not leave_nothing_open([ways[0], (*ways[1], Assumption("`y`", one))])
 
 
+def test_a_way_that_is_taken_wherever_another_is_not_leaves_no_condition() -> None:
+    """As of pytoda, whose loop over the files of a vocabulary looks for each, or for none."""
+    missing, there = Assumption("`found`", "is false"), Assumption("`found`", "is true")
+    no_folder, more = Assumption("`folder`", "is false"), Assumption("`--more`", "is given")
+    choice = Assumption("`found`", "is true", no_folder)
+    ways = ((missing,), (choice,))
+
+    assert leave_nothing_open(ways)
+    assert either_way(ways, ways) == ((),)
+    assert either_way(((choice, more),), ((missing,),)) == ((more,),)
+    assert not leave_nothing_open([(there,), (choice,)])
+    assert either_way(((there,), (choice,)), ((there,), (choice,))) == ((there,), (choice,))
+
+
 def test_what_is_so_on_one_of_several_ways_and_not_so_on_the_others_is_told_of_none() -> None:
     """As of the scripts of ESPnet, which ask for a level of verbosity in two steps before they do anything."""
     is_there = Assumption("`path`", "is given")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,3 +114,13 @@ def test_a_finding_is_told_at_each_row_of_its_call(run: Run, tmp_path: Path) -> 
     said = f"error[CUD101] at {begin}:5: "
     shown = [said in run("explain", f"train.py:{begin + more}").stdout for more in range(-1, 5)]
     assert shown == [False, True, True, True, True, False]
+
+
+def test_no_repair_is_tried_out_for_a_line(
+    run: Run, tmp_path: Path, forked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text(forked, encoding="utf-8")
+    monkeypatch.setitem(sys.modules, "cudalint.fixes.engine", None)
+    done = run("explain", f"train.py:{row(forked, 'Pool(')}")
+    assert done.returncode == 0, done.stderr
+    assert "error[CUD101]" in done.stdout

@@ -195,11 +195,13 @@ def _by_spawn(files: Files) -> Files:
 
 
 def _ended_early(*arguments: str, by: signal.Signals | None = None) -> tuple[int, str]:
-    """The end of a run over more seeds than it comes to: by a signal when it has told something, or by itself."""
+    """The end of a run over more seeds than it comes to: by a signal a while after it began, or by itself."""
     command = [sys.executable, "-m", "oracle", "--fixes", "--seed", str(FIRST), "--jobs", "1", *arguments]
     with subprocess.Popen(command, cwd=Path(__file__).parent, stdout=subprocess.PIPE, text=True) as run:
         if by is not None:
-            time.sleep(6)
+            assert run.stdout is not None
+            assert run.stdout.readline() == f"from seed {FIRST}\n"
+            time.sleep(2)
             run.send_signal(by)
         output, _ = run.communicate(timeout=120)
     return run.returncode, output

@@ -41,6 +41,15 @@ def test_what_a_file_says_decides(tmp_path: Path, name: str) -> None:
     assert found(written(tmp_path, given)) == marked(given)
 
 
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_settings_lie_beside_a_package_also_where_nothing_marks_a_project(tmp_path: Path, method: str) -> None:
+    name = f"settings beside a package in a folder of the project, where `python -m` starts it: {method}"
+    given = {path.removeprefix("apps/scorer/"): text for path, text in files(PROGRAMS[name]).items()}
+    folder = written(tmp_path, given)
+    (folder / "pyproject.toml").unlink()
+    assert found(folder) == marked(given)
+
+
 SECTIONS = "[pool]\nmethod = fork\nworkers = 2\nshare = 0.5\nparallel = on\n"
 ASKED = """\
 import configparser

@@ -235,6 +235,7 @@ def test_a_class_that_a_decorator_may_put_another_in_the_place_of_is_looked_at()
     found = analyse([SourceFile("scores.py", PUT_ASIDE, PUT_ASIDE.encode())], Options()).findings
     assert [one.code for one in found] == ["CUD101"]
 
+
 PREPARES = """\
 import multiprocessing
 import torch

@@ -135,7 +135,7 @@ def _loops(case: Case, loader: tuple[View, cst.Call]) -> Iterator[_Loop]:
 
 def _bound(view: View, loader: cst.Call) -> frozenset[str]:
     """The names that a loader is given where it is made."""
-    assigned = (n for n in view.inside(view.tree) if isinstance(n, cst.Assign) and n.value is loader)
+    assigned = (n for n in view.each(view.tree, cst.Assign) if n.value is loader)
     return frozenset(dotted(t.target) for n in assigned for t in n.targets) - {""}
 
 

@@ -67,7 +67,7 @@ def _is_itself(view: View, function: Function, name: str, scope: cst.CSTNode | N
 def own_uses(view: View, function: cst.FunctionDef) -> list[cst.Name]:
     """Where a function reads its own name."""
     name = function.name.value
-    uses = (node for node in view.inside(function.body) if isinstance(node, cst.Name) and node.value == name)
+    uses = (node for node in view.each(function.body, cst.Name) if node.value == name)
     return [use for use in uses if names.is_variable(view, use) and not _is_bound_inside(view, use, function)]
 
 
@@ -118,13 +118,13 @@ def bound_by_scope(view: View, scope: cst.CSTNode) -> set[str]:
         case cst.Lambda(params=params):
             return _parameters(view, params)
         case cst.GeneratorExp() | cst.ListComp() | cst.SetComp() | cst.DictComp():
-            targets = (n.target for n in view.inside(scope) if isinstance(n, cst.CompFor))
-            return {n.value for t in targets for n in view.inside(t) if isinstance(n, cst.Name)}
+            targets = (n.target for n in view.each(scope, cst.CompFor))
+            return {n.value for t in targets for n in view.each(t, cst.Name)}
     return set()
 
 
 def _parameters(view: View, params: cst.Parameters) -> set[str]:
-    return {n.name.value for n in view.inside(params) if isinstance(n, cst.Param)}
+    return {n.name.value for n in view.each(params, cst.Param)}
 
 
 def binding_scope(view: View, node: cst.CSTNode, name: str) -> cst.CSTNode | None:

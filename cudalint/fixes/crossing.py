@@ -254,7 +254,7 @@ def _restored(case: Case) -> _Changes | None:
 def _held(case: Case, view: View, function: cst.FunctionDef) -> dict[str, Shape]:
     """The parameters of a function that hold something on the GPU where they are first used."""
     names = _parameters(function)
-    uses = [n for n in view.inside(function.body) if isinstance(n, cst.Name) and n.value in names]
+    uses = [n for n in view.each(function.body, cst.Name) if n.value in names]
     shapes = case.shapes(view, uses)
     held: dict[str, Shape] = {}
     for use in uses:
@@ -275,7 +275,7 @@ def _result(case: Case) -> Iterator[Proposal]:
     way, back_way = (Way.TO_ARRAY, Way.FROM_ARRAY) if ends else (Way.TO_CPU, Way.TO_GPU)
     sent: _Changes = {}
     for view, function in dict.fromkeys(_targets(case)):
-        values = [n.value for n in view.inside(function.body) if isinstance(n, cst.Return) and n.value is not None]
+        values = [n.value for n in view.each(function.body, cst.Return) if n.value is not None]
         shapes = case.shapes(view, (n for v in values for n in below(v, view)))
         copied = _copied(view, values, shapes, way)
         if copied is not None:

@@ -131,7 +131,7 @@ def _uses(view: View, statement: cst.SimpleStatementLine, around: cst.CSTNode) -
     scopes = [view.tree, *own]
     if any(sum(n == name for scope in scopes for n, _ in names.bindings(view, scope)) != 1 for name in names_bound):
         return None
-    found = (n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value in names_bound)
+    found = (n for n in view.each(view.tree, cst.Name) if n.value in names_bound)
     return [n for n in found if names.is_variable(view, n)]
 
 
@@ -267,7 +267,7 @@ def _names_several(view: View) -> bool:
 
 def _numbers(view: View) -> list[str]:
     """The texts of a file that are a number, or several."""
-    texts = (n.evaluated_value for n in view.inside(view.tree) if isinstance(n, cst.SimpleString))
+    texts = (n.evaluated_value for n in view.each(view.tree, cst.SimpleString))
     return [text for text in texts if isinstance(text, str) and _SEVERAL.fullmatch(text)]
 
 

@@ -36,7 +36,7 @@ def fitted(view: View, changes: Iterable[Change]) -> list[Change]:
 
 
 def _formatted(view: View) -> list[_Formatted]:
-    nodes = (node for node in view.inside(view.tree) if isinstance(node, cst.FormattedString))
+    nodes = view.each(view.tree, cst.FormattedString)
     return [_Formatted(view.start(node), view.end(node), node.end) for node in nodes]
 
 

@@ -85,4 +85,4 @@ def _made(view: View, node: cst.Name | cst.Attribute) -> cst.BaseExpression | No
 
 
 def _assignments(view: View) -> Iterator[cst.Assign]:
-    return (node for node in view.inside(view.tree) if isinstance(node, cst.Assign))
+    return view.each(view.tree, cst.Assign)

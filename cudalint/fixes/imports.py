@@ -69,9 +69,8 @@ def visible(view: View, at: cst.CSTNode) -> Mapping[str, Binding]:
     shown = {n: b for n, b in view.module_bindings().items() if n not in local and n not in unsteady(view)}
     functions = [node for node in view.around(at) if isinstance(node, cst.FunctionDef)]
     for function in reversed(functions):
-        for node in view.inside(function.body):
-            above = isinstance(node, cst.Import | cst.ImportFrom) and view.start(node) < view.start(at)
-            if above and view.function(node) is function:
+        for node in view.each(function.body, cst.Import, cst.ImportFrom):
+            if view.start(node) < view.start(at) and view.function(node) is function:
                 shown.update((n, b) for n, b in imported(node) if local.get(n) is function)
     return shown
 

@@ -175,5 +175,5 @@ def _known(view: View, call: cst.Call, target: cst.CSTNode) -> bool:
     if view.function(call) is view.function(target):
         return True
     root = dotted(call.func).partition(".")[0]
-    statements = (n for n in view.inside(view.tree) if isinstance(n, cst.Import | cst.ImportFrom))
+    statements = view.each(view.tree, cst.Import, cst.ImportFrom)
     return any(view.function(s) is None and root in view.source(s) for s in statements)

@@ -133,7 +133,7 @@ def in_each_worker(case: Case) -> Iterator[Proposal]:
     view = case.view(case.outcome.anchor.module)
     if view is None or "celery" not in case.outcome.launcher.lower():
         return
-    words = [n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value == "worker_init"]
+    words = [n for n in view.each(view.tree, cst.Name) if n.value == "worker_init"]
     connected = any(_is_connected(view, n) for n in words)
     if connected and "worker_process_init" not in view.names():
         yield Proposal(
@@ -211,7 +211,7 @@ def _depending(
         scope = names.scope_of(view, statement)
         bound |= {name for name, node in names.bindings(view, scope) if node in view.inside(statement)}
     around = list(view.around(launch))
-    functions = (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef | cst.Lambda) and n not in around)
+    functions = (n for n in view.each(view.tree, cst.FunctionDef, cst.Lambda) if n not in around)
     is_needed = names.read(view, launch) & bound or any(names.read(view, function) & bound for function in functions)
     return [] if is_needed else moved
 

@@ -106,7 +106,7 @@ def _given(case: Case) -> Iterator[tuple[View, cst.CSTNode]]:
     name = case.outcome.subject.rpartition(" ")[2]
     places = [case.outcome.anchor, *((case.launch.made,) if case.launch is not None else ())]
     if view is not None:
-        named = (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name)
+        named = (n for n in view.each(view.tree, cst.FunctionDef) if n.name.value == name)
         yield from ((view, node) for node in named)
     for place, call in [found for p in dict.fromkeys(places) if (found := case.call_at(p)) is not None]:
         for inner in place.inside(call):

@@ -77,10 +77,10 @@ def _keeps_its_kind(view: View, loader: cst.Call) -> bool:
     if collate is None:
         return True
     name = dotted(collate.value).rpartition(".")[2]
-    made = [n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name]
+    made = [n for n in view.each(view.tree, cst.FunctionDef) if n.name.value == name]
     if isinstance(collate.value, cst.Lambda):
         return _stays_as_it_is(view, collate.value.body)
-    returned = [n.value for n in view.inside(made[0]) if isinstance(n, cst.Return)] if len(made) == 1 else [None]
+    returned = [n.value for n in view.each(made[0], cst.Return)] if len(made) == 1 else [None]
     return all(value is not None and _stays_as_it_is(view, value) for value in returned)
 
 

@@ -40,9 +40,7 @@ class Moved:
 def moves_of(view: View, function: Function) -> list[tuple[cst.Call, Change]]:
     """All calls of a function that put something on a GPU, with the change that leaves it where it is."""
     found: list[tuple[cst.Call, Change]] = []
-    for node in view.inside(function.body):
-        if not isinstance(node, cst.Call):
-            continue
+    for node in view.each(function.body, cst.Call):
         device = view.keyword(node, "device")
         if dotted_attribute(node) in _MOVES and isinstance(node.func, cst.Attribute):
             found.append((node, _without_move(view, node)))
@@ -96,7 +94,7 @@ def results_of(view: View, function: Function, moves: list[cst.Call]) -> Moved |
             moved = Moved(Form.WHOLE, (("", whole),))
     if moved is None or {id(m) for _, m in moved.parts} != {id(m) for m in moves} or len(moved.parts) != len(moves):
         return None
-    held = {v.value for v in view.inside(value) if isinstance(v, cst.Name)} if moved.form is not Form.EACH else set()
+    held = {v.value for v in view.each(value, cst.Name)} if moved.form is not Form.EACH else set()
     computed = any(_is_used_on(view, function, name, moves, value) for name in held)
     return Moved(moved.form, moved.parts, moved.count, computed)
 
@@ -115,7 +113,7 @@ def given_back(view: View, function: Function) -> cst.BaseExpression | None:
     """What a function gives back, where it does so at one place only."""
     if isinstance(function, cst.Lambda):
         return function.body
-    results = [n.value for n in view.inside(function.body) if isinstance(n, cst.Return | cst.Yield)]
+    results = [n.value for n in view.each(function.body, cst.Return, cst.Yield)]
     return results[0] if len(results) == 1 and isinstance(results[0], cst.BaseExpression) else None
 
 

@@ -26,7 +26,7 @@ def scope_of(view: View, node: cst.CSTNode) -> _Scope:
 
 def read(view: View, node: cst.CSTNode) -> frozenset[str]:
     """The names that code needs from outside itself."""
-    names = {n.value for n in view.inside(node) if isinstance(n, cst.Name) and is_variable(view, n)}
+    names = {n.value for n in view.each(node, cst.Name) if is_variable(view, n)}
     return frozenset(names - _own(view, node))
 
 
@@ -144,11 +144,11 @@ def top(view: View) -> set[str]:
             continue
         for node in view.inside(statement) if isinstance(statement, cst.SimpleStatementLine) else ():
             if isinstance(node, cst.AssignTarget):
-                result |= {n.value for n in view.inside(node.target) if isinstance(n, cst.Name)}
-    imported = (n for n in view.inside(view.tree) if isinstance(n, cst.Import | cst.ImportFrom))
+                result |= {n.value for n in view.each(node.target, cst.Name)}
+    imported = view.each(view.tree, cst.Import, cst.ImportFrom)
     for node in imported:
         if view.function(node) is None and not isinstance(node.names, cst.ImportStar):
-            result |= {n.value for a in node.names for n in view.inside(a) if isinstance(n, cst.Name)}
+            result |= {n.value for a in node.names for n in view.each(a, cst.Name)}
     return result
 
 
@@ -165,8 +165,8 @@ def hidden(view: View, at: cst.CSTNode) -> dict[str, cst.FunctionDef]:
 
 def _declared(view: View, function: cst.FunctionDef) -> Iterator[str]:
     """The names of its module that a function says it means."""
-    for node in view.inside(function.body):
-        if isinstance(node, cst.Global) and view.function(node) is function:
+    for node in view.each(function.body, cst.Global):
+        if view.function(node) is function:
             yield from (item.name.value for item in node.names)
 
 

@@ -269,11 +269,11 @@ def _is_seen_to_end(view: View, made: cst.Call) -> bool:
     """Whether the function that a process runs stands in this file and waits for nothing that it is sent."""
     target = view.keyword(made, "target")
     name = "" if target is None else dotted(target.value)
-    found = [n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name]
+    found = [n for n in view.each(view.tree, cst.FunctionDef) if n.name.value == name]
     if len(found) != 1:
         return False
     given = names.parameters(found[0])
-    waits = (n for n in view.inside(found[0]) if isinstance(n, cst.Attribute) and n.attr.value in _WAITS)
+    waits = (n for n in view.each(found[0], cst.Attribute) if n.attr.value in _WAITS)
     return not any(dotted(n.value) in given for n in waits)
 
 
@@ -288,7 +288,7 @@ def _is_daemon(argument: cst.Arg) -> bool:
 
 def _class_of(view: View, call: cst.Call) -> cst.ClassDef | None:
     name = dotted(call.func).rpartition(".")[2]
-    return next((n for n in view.inside(view.tree) if isinstance(n, cst.ClassDef) and n.name.value == name), None)
+    return next((n for n in view.each(view.tree, cst.ClassDef) if n.name.value == name), None)
 
 
 def _daemon_statements(view: View, call: cst.Call) -> Iterator[cst.BaseStatement]:

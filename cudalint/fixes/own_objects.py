@@ -80,8 +80,8 @@ def _kept_as_said(case: Case, view: View) -> tuple[View, cst.FunctionDef, str] |
     found = _KEEPS.search(case.outcome.detail)
     if found is None:
         return None
-    classes = [n for n in view.inside(view.tree) if isinstance(n, cst.ClassDef) and n.name.value == found[2]]
-    calls = (n for cls in classes for n in view.inside(cls) if isinstance(n, cst.Call))
+    classes = [n for n in view.each(view.tree, cst.ClassDef) if n.name.value == found[2]]
+    calls = (n for cls in classes for n in view.each(cls, cst.Call))
     methods = [view.function(call) for call in calls if _attribute_of(view, call) == found[1]]
     method = methods[0] if len(methods) == 1 else None
     return None if method is None else (view, method, found[1])
@@ -104,7 +104,7 @@ def _attribute_of(view: View, call: cst.Call) -> str | None:
 
 
 def _uses(view: View, name: str) -> int:
-    found = (n for n in view.inside(view.tree) if isinstance(n, cst.Name) and n.value == name)
+    found = (n for n in view.each(view.tree, cst.Name) if n.value == name)
     return sum(1 for n in found if names.is_variable(view, n) and not isinstance(view.parent(n), cst.FunctionDef))
 
 
@@ -113,7 +113,7 @@ def _without(view: View, launch: cst.Call, target: str, name: str) -> tuple[Chan
     argument = view.keyword(launch, "args") or _second(launch)
     if argument is not None and isinstance(argument.value, cst.Tuple):
         return _without_element(view, argument.value, name)
-    for call in (n for n in view.inside(launch) if isinstance(n, cst.Call)):
+    for call in view.each(launch, cst.Call):
         first = call.args[0].value if call.args else None
         if isinstance(call.func, cst.Call) and [view.source(a.value) for a in call.func.args] == [target]:
             # ``delayed(work)(number, stream)``
@@ -189,7 +189,7 @@ def _may_use(view: View, target: cst.FunctionDef, attribute: str) -> bool:
         if function in seen:
             continue
         seen.append(function)
-        named = {n.value for n in view.inside(function.body) if isinstance(n, cst.Name)}
+        named = {n.value for n in view.each(function.body, cst.Name)}
         if attribute in named or named & _LOOKS_AT_ALL:
             return True
         left.extend(other for name in named for other in functions.get(name, ()))

@@ -130,7 +130,7 @@ def _in_place(view: View, call: cst.Call, moved: Moved, ways: dict[str, str]) ->
         return [view.after(call, ways[""])]
     if moved.form is Form.EACH:
         return view.around_text(call, f"[part{ways['']} for part in ", "]")
-    used = {node.value for node in view.inside(view.tree) if isinstance(node, cst.Name)}
+    used = {node.value for node in view.each(view.tree, cst.Name)}
     name = next((one for one in _NAMES if one not in used), None)
     each = None if name is None else _of_one(name, moved, ways)
     # A name is bound where such an expression may stand.

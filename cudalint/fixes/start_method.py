@@ -105,15 +105,13 @@ def _binds(view: View, function: cst.FunctionDef, name: str) -> bool:
     for node in view.inside(function):
         if isinstance(node, bound):
             target = getattr(node, "target", None) or getattr(node, "name", None)
-            if isinstance(target, cst.Name | cst.Tuple) and name in {
-                n.value for n in view.inside(target) if isinstance(n, cst.Name)
-            }:
+            if isinstance(target, cst.Name | cst.Tuple) and name in {n.value for n in view.each(target, cst.Name)}:
                 return True
     return False
 
 
 def _functions(view: View, name: str) -> Iterator[cst.FunctionDef]:
-    return (n for n in view.inside(view.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name)
+    return (n for n in view.each(view.tree, cst.FunctionDef) if n.name.value == name)
 
 
 def _sets(view: View, statement: cst.CSTNode, name: str) -> bool:
@@ -329,7 +327,7 @@ def moved_to_spawn(view: View, call: cst.Call, message: str, doubt: str) -> Iter
 
 def _other_base(view: View, call: cst.Call) -> list[Change]:
     name = dotted(call.func)
-    found = [n for n in view.inside(view.tree) if isinstance(n, cst.ClassDef) and n.name.value == name]
+    found = [n for n in view.each(view.tree, cst.ClassDef) if n.name.value == name]
     return _based_on_spawn(view, found[0]) if len(found) == 1 else []
 
 

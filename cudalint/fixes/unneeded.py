@@ -38,11 +38,9 @@ def may_be_unneeded(before: View, text: str) -> bool:
 
 def _removable(view: View) -> frozenset[str]:
     """The names that the imports and the plain assignments of a file bind."""
-    found = {name for node in view.inside(view.tree) if isinstance(node, _IMPORTS) for name, _ in imported(node)}
-    for node in view.inside(view.tree):
-        if isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name):
-            found.add(node.target.value)
-    return frozenset(found)
+    found = {name for node in view.each(view.tree, *_IMPORTS) for name, _ in imported(node)}
+    targets = (node.target for node in view.each(view.tree, cst.AssignTarget))
+    return frozenset(found.union(target.value for target in targets if isinstance(target, cst.Name)))
 
 
 def without_unneeded(
@@ -69,8 +67,8 @@ def without_unneeded(
 
 def _unused_imports(before: View, after: View) -> Iterator[tuple[str, cst.ImportAlias]]:
     used = before.once(_used) - after.once(_used)
-    aliases = [node for node in after.inside(after.tree) if isinstance(node, cst.ImportAlias)]
-    bound = Counter(name for node in after.inside(after.tree) for name, _ in imported(node))
+    aliases = list(after.each(after.tree, cst.ImportAlias))
+    bound = Counter(name for node in after.each(after.tree, *_IMPORTS) for name, _ in imported(node))
     for alias in aliases:
         name = _name_of(after, alias)
         if name in used and bound[name] == 1 and len(_bindings_of(after, name)) == 1:
@@ -79,8 +77,8 @@ def _unused_imports(before: View, after: View) -> Iterator[tuple[str, cst.Import
 
 def _used(view: View) -> frozenset[str]:
     """The names that a file reads anywhere, beside what stands in its imports."""
-    ours = {id(n) for node in view.inside(view.tree) if isinstance(node, _IMPORTS) for n in view.inside(node)}
-    read = (n for n in view.inside(view.tree) if isinstance(n, cst.Name) and id(n) not in ours)
+    ours = {id(n) for node in view.each(view.tree, *_IMPORTS) for n in view.inside(node)}
+    read = (n for n in view.each(view.tree, cst.Name) if id(n) not in ours)
     return frozenset(n.value for n in read if names.is_variable(view, n))
 
 
@@ -98,7 +96,7 @@ def _bindings_of(view: View, name: str) -> list[cst.CSTNode]:
 
 
 def _scopes(view: View) -> list[cst.FunctionDef | cst.Module]:
-    return [view.tree, *(node for node in view.inside(view.tree) if isinstance(node, cst.FunctionDef))]
+    return [view.tree, *view.each(view.tree, cst.FunctionDef)]
 
 
 def _is_said(view: View, name: str) -> bool:
@@ -188,7 +186,7 @@ def _is_loaded_elsewhere(view: View, statement: cst.Import | cst.ImportFrom) -> 
     own = {_module_of(statement, alias) for alias in aliases}
     if all(_is_of_python(module) for module in own):
         return True
-    rest = (n for n in view.inside(view.tree) if isinstance(n, _IMPORTS) and n is not statement)
+    rest = (n for n in view.each(view.tree, *_IMPORTS) if n is not statement)
     kept = {
         binding.module.partition(".")[0]
         for node in rest
@@ -228,11 +226,10 @@ def _path(view: View, scope: cst.CSTNode) -> tuple[str, ...]:
 def _used_by_scope(view: View) -> dict[tuple[str, ...], frozenset[str]]:
     """The names that are read in each function and what stands in it; of the module, in the whole file."""
     found: dict[tuple[str, ...], frozenset[str]] = {(): view.once(_used)}
-    for scope in view.inside(view.tree):
-        if isinstance(scope, cst.FunctionDef):
-            path = _path(view, scope)
-            read = (n for n in view.inside(scope.body) if isinstance(n, cst.Name) and names.is_variable(view, n))
-            found[path] = found.get(path, frozenset()) | {n.value for n in read}
+    for scope in view.each(view.tree, cst.FunctionDef):
+        path = _path(view, scope)
+        read = (n for n in view.each(scope.body, cst.Name) if names.is_variable(view, n))
+        found[path] = found.get(path, frozenset()) | {n.value for n in read}
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeVar, cast
+from typing import TypeVar, cast, overload
 
 import libcst as cst
 
@@ -18,7 +18,10 @@ from cudalint.text.lines import Rows
 from cudalint.text.source import SourceFile
 
 _Suite = cst.Module | cst.IndentedBlock
+_IMPORTS = (cst.Import, cst.ImportFrom)
 _T = TypeVar("_T")
+_N = TypeVar("_N", bound=cst.CSTNode)
+_M = TypeVar("_M", bound=cst.CSTNode)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,23 +76,19 @@ class View:
 
     def inside(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """A node and all below it, in the order of the text."""
-        return iter(self._all) if node is self.tree else self._below(node)
+        return iter(self._places.inside(node))
 
-    @cached_property
-    def _all(self) -> tuple[cst.CSTNode, ...]:
-        # Much asks for all nodes of the file.
-        return tuple(self._below(self.tree))
-
-    def _below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        stack = [node]
-        while stack:
-            current = stack.pop()
-            yield current
-            stack.extend(reversed(self._places.children(current)))
+    @overload
+    def each(self, node: cst.CSTNode, kind: type[_N], /) -> Iterator[_N]: ...
+    @overload
+    def each(self, node: cst.CSTNode, kind: type[_N], other: type[_M], /) -> Iterator[_N | _M]: ...
+    def each(self, node: cst.CSTNode, *kinds: type[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+        """Those of them that are of these very classes: to ask by ``isinstance`` takes long, since all are abstract."""
+        return (found for found in self._places.inside(node) if type(found) in kinds)
 
     def calls(self) -> Iterator[cst.Call]:
         """All calls of the file."""
-        return (n for n in self.inside(self.tree) if isinstance(n, cst.Call))
+        return self.each(self.tree, cst.Call)
 
     def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
         """The function in whose body a node stands."""
@@ -265,7 +264,7 @@ class View:
 
     @cached_property
     def _bindings(self) -> dict[str, Binding]:
-        return {name: binding for node in self.inside(self.tree) for name, binding in imported(node)}
+        return {name: binding for node in self.each(self.tree, *_IMPORTS) for name, binding in imported(node)}
 
     def bindings(self) -> Mapping[str, Binding]:
         """What the imports of the file, also those in functions, bind names to."""
@@ -273,7 +272,7 @@ class View:
 
     @cached_property
     def _module_bindings(self) -> dict[str, Binding]:
-        imports = (n for n in self.inside(self.tree) if isinstance(n, cst.Import | cst.ImportFrom))
+        imports = self.each(self.tree, *_IMPORTS)
         return {name: binding for node in imports if self._is_of_module(node) for name, binding in imported(node)}
 
     def module_bindings(self) -> Mapping[str, Binding]:
@@ -289,7 +288,7 @@ class View:
 
     @cached_property
     def _names(self) -> frozenset[str]:
-        return frozenset(n.value for n in self.inside(self.tree) if isinstance(n, cst.Name))
+        return frozenset(n.value for n in self.each(self.tree, cst.Name))
 
     def names(self) -> frozenset[str]:
         """All names in the file, so that a new one can be chosen."""

@@ -85,7 +85,7 @@ def _catches(view: View, body: cst.CSTNode, call: cst.Call) -> Iterator[cst.CSTN
 
 def _goes_by_exit_codes(view: View) -> bool:
     """Whether a condition asks how a process ended, and the program goes on where that failed."""
-    asking = (node for node in view.inside(view.tree) if isinstance(node, cst.Attribute) and node.attr.value == _CODE)
+    asking = (node for node in view.each(view.tree, cst.Attribute) if node.attr.value == _CODE)
     return any(map(_decides, asking, repeat(view)))
 
 

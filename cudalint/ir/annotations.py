@@ -76,8 +76,10 @@ def named_by(node: cst.BaseExpression, ordinal: int, is_evaluated: bool) -> ir.E
 
 def depended_on(annotation: cst.Annotation | None) -> cst.Call | None:
     """What ``x: Annotated[T, Depends(f)]`` gives a parameter where a server calls the function: as a default would."""
-    match annotation:
-        case cst.Annotation(annotation=cst.Subscript(value=of, slice=parts)) if _last_name(of) == "Annotated":
+    if annotation is None:
+        return None
+    match annotation.annotation:
+        case cst.Subscript(value=of, slice=parts) if _last_name(of) == "Annotated":
             inner = (part.slice.value for part in parts if isinstance(part.slice, cst.Index))
             calls = (one for one in inner if isinstance(one, cst.Call))
             return next((one for one in calls if _last_name(one.func) in ("Depends", "Security")), None)

@@ -10,9 +10,8 @@ import libcst as cst
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import TREE, room
 from cudalint.ir.looks import Looks
-from cudalint.ir.lower import Lowering
+from cudalint.ir.lower import body
 from cudalint.ir.outline import Outline
-from cudalint.ir.parsing import parse
 from cudalint.ir.pickled import decoded, encoded
 from cudalint.ir.units import Outer
 
@@ -68,9 +67,7 @@ class Bodies:
     def _lower(self, outer: Outer) -> ir.Code:
         try:
             with room(TREE):
-                definition = parse(self.outline.body(outer.number)).body[0]
-                assert isinstance(definition, cst.FunctionDef)
-                return Lowering(self.filename, self.name).body(outer, definition.body)
+                return body(self.outline.body(outer.number), self.filename, self.name, outer).code
         except cst.ParserSyntaxError as error:
             self.refused(error.message)
         except RecursionError:

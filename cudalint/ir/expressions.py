@@ -69,10 +69,6 @@ class Expressions(Units):
         return ir.Param(self._own(node.name.value), kind, default, type_name(node.annotation))
 
     def _expr(self, node: cst.BaseExpression) -> ir.Expr:
-        if isinstance(node, cst.Call | cst.Attribute | cst.Subscript):
-            return self._chain(node)
-        if isinstance(node, cst.BinaryOperation):
-            return self._binary(node)
         lower = _EXPRESSIONS.get(type(node))
         return self._opaque(node) if lower is None else lower(self, node)
 
@@ -84,17 +80,23 @@ class Expressions(Units):
     def _chain(self, node: cst.BaseExpression) -> ir.Expr:
         """``a.b(c)[d].e()``: unwound to its root, then built outwards."""
         links: list[cst.Call | cst.Attribute | cst.Subscript] = []
-        while isinstance(node, cst.Call | cst.Attribute | cst.Subscript):
+        while True:
+            if type(node) is cst.Call:
+                inner = node.func
+            elif type(node) is cst.Attribute or type(node) is cst.Subscript:
+                inner = node.value
+            else:
+                break
             links.append(node)
-            node = node.func if isinstance(node, cst.Call) else node.value
+            node = inner
         result = self._expr(node)
         for link in reversed(links):
             ordinal = self._mark(link)
-            if isinstance(link, cst.Call):
+            if type(link) is cst.Call:
                 result = ir.Call(ordinal, result, tuple(self._arg(a) for a in link.args))
-            elif isinstance(link, cst.Attribute):
+            elif type(link) is cst.Attribute:
                 result = ir.Attr(ordinal, result, self._own(self._word(link.attr.value)))
-            else:
+            elif type(link) is cst.Subscript:
                 result = ir.Sub(ordinal, result, self._index(link))
         return result
 
@@ -246,7 +248,7 @@ class Expressions(Units):
 
     def _element(self, node: cst.BaseElement) -> ir.Expr:
         value = self._expr(node.value)
-        return ir.Star(self._mark(node), value) if isinstance(node, cst.StarredElement) else value
+        return ir.Star(self._mark(node), value) if type(node) is cst.StarredElement else value
 
     def _dict(self, node: cst.Dict) -> ir.Expr:
         ordinal = self._mark(node)
@@ -318,8 +320,13 @@ class Expressions(Units):
 
 _LowerExpr = Callable[[Expressions, cst.CSTNode], ir.Expr]
 
+# By their very class: to ask for one class after the other takes long, since those of libcst are abstract.
 _EXPRESSIONS: dict[type[cst.CSTNode], _LowerExpr] = {
     cst.Name: Expressions._name,  # type: ignore[dict-item]
+    cst.Call: Expressions._chain,  # type: ignore[dict-item]
+    cst.Attribute: Expressions._chain,  # type: ignore[dict-item]
+    cst.Subscript: Expressions._chain,  # type: ignore[dict-item]
+    cst.BinaryOperation: Expressions._binary,  # type: ignore[dict-item]
     cst.Integer: Expressions._number,  # type: ignore[dict-item]
     cst.Float: Expressions._number,  # type: ignore[dict-item]
     cst.Imaginary: Expressions._number,  # type: ignore[dict-item]

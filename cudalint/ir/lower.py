@@ -6,7 +6,9 @@ calls, ``elif``) are walked in loops, because generated files hold runs that rec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 
 import libcst as cst
 
@@ -14,7 +16,7 @@ from cudalint.ir import nodes as ir
 from cudalint.ir import patterns
 from cudalint.ir.annotations import acts, annotations_of, is_of_class, named_by
 from cudalint.ir.expressions import Expressions
-from cudalint.ir.parsing import parse
+from cudalint.ir.parsing import MOST_KEPT, is_long, parse
 from cudalint.ir.patterns import captures, compared
 from cudalint.ir.units import Outer, code_of
 
@@ -69,19 +71,19 @@ class Lowering(Expressions):
         return self._block(node.body)
 
     def _statement(self, node: cst.CSTNode, out: list[ir.Stmt]) -> None:
-        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+        if type(node) is cst.SimpleStatementLine or type(node) is cst.SimpleStatementSuite:
             for small in node.body:
                 self._statement(small, out)
             return
         lower = _STATEMENTS.get(type(node))
         if lower is None:
             return
-        if isinstance(node, cst.FunctionDef):
+        if type(node) is cst.FunctionDef:
             out.extend(self._annotations(annotations_of(node)))
-        elif isinstance(node, cst.Raise) and node.cause is not None and acts(node.cause.item):
+        elif type(node) is cst.Raise and node.cause is not None and acts(node.cause.item):
             out.append(ir.ExprStmt(self._mark(node.cause), self._expr(node.cause.item)))
         out.append(lower(self, node))
-        if isinstance(node, cst.AnnAssign) and self._qualname[-1:] != ["<locals>"]:
+        if type(node) is cst.AnnAssign and self._qualname[-1:] != ["<locals>"]:
             out.extend(self._annotations((node.annotation,)))
 
     def _annotations(self, nodes: Iterable[cst.Annotation]) -> Iterable[ir.Stmt]:
@@ -354,3 +356,31 @@ def origins(text: str, filename: str, name: str) -> tuple[cst.Module, dict[int, 
     lowering = Lowering(filename, name, record=True)
     lowering.module(tree)
     return tree, lowering.origin or {}
+
+
+@dataclass(frozen=True, slots=True)
+class LoweredBody:
+    """The body of a function, the tree of its definition, and per ordinal the node that it came from."""
+
+    code: ir.Code
+    tree: cst.Module
+    origins: Mapping[int, cst.CSTNode]
+
+
+def body(text: str, filename: str, name: str, outer: Outer) -> LoweredBody:
+    """Parse and lower the body of an outermost function, of which ``text`` is a definition.
+
+    Raises ``libcst.ParserSyntaxError``. A short one is kept for a while: who runs it may ask next where nodes stand.
+    """
+    return (_body if is_long(text) else _kept_body)(text, filename, name, outer)
+
+
+def _body(text: str, filename: str, name: str, outer: Outer) -> LoweredBody:
+    tree = parse(text)
+    definition = tree.body[0]
+    assert isinstance(definition, cst.FunctionDef)
+    lowering = Lowering(filename, name, record=True)
+    return LoweredBody(lowering.body(outer, definition.body), tree, lowering.origin or {})
+
+
+_kept_body = lru_cache(MOST_KEPT)(_body)

@@ -11,13 +11,18 @@ from cudalint.ir.abridged import abridged
 from cudalint.text.indents import evened
 
 # A function is parsed when it is entered, where a finding stands in it, and for each repair that is tried out.
-_MOST_KEPT = 64
+MOST_KEPT = 64
 _LONG = 3_000
+
+
+def is_long(text: str) -> bool:
+    """Whether the tree of a text is too large to be kept."""
+    return len(text) > _LONG
 
 
 def parse(text: str) -> cst.Module:
     """The libcst tree of a text; raises ``libcst.ParserSyntaxError``. A short one that was parsed lately is kept."""
-    return _parsed(text) if len(text) > _LONG else _kept(text)
+    return _parsed(text) if is_long(text) else _kept(text)
 
 
 def _parsed(text: str) -> cst.Module:
@@ -34,4 +39,4 @@ def _parsed(text: str) -> cst.Module:
         return cst.parse_module(other)
 
 
-_kept = lru_cache(_MOST_KEPT)(_parsed)
+_kept = lru_cache(MOST_KEPT)(_parsed)

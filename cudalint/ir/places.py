@@ -81,24 +81,32 @@ class Family(Places):
 
     def __init__(self, tree: cst.Module) -> None:
         self._parents: dict[int, cst.CSTNode] = {}
-        self._children: dict[int, list[cst.CSTNode]] = {}
+        # In the order of the text, a node before those below it; and how many stand before each, and behind all below.
+        self._nodes: list[cst.CSTNode] = []
+        self._extents: dict[int, tuple[int, int]] = {}
         super().__init__(tree)
 
     def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
         """The node around a node."""
         return self._parents.get(id(node))
 
-    def children(self, node: cst.CSTNode) -> list[cst.CSTNode]:
-        """The nodes right below a node, in the order of the text."""
-        return self._children.get(id(node), [])
+    def inside(self, node: cst.CSTNode) -> list[cst.CSTNode]:
+        """A node and all below it, in the order of the text."""
+        first, last = self._extents.get(id(node), (0, 0))
+        return self._nodes[first:last]
 
     def before_codegen(self, node: cst.CSTNode) -> None:
         """Enter a node of another one."""
         if self._open:
-            around = self._open[-1][0]
-            self._parents[id(node)] = around
-            self._children.setdefault(id(around), []).append(node)
+            self._parents[id(node)] = self._open[-1][0]
+        self._extents[id(node)] = (len(self._nodes), 0)
+        self._nodes.append(node)
         super().before_codegen(node)
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        """Leave a node: all that came since is below it."""
+        self._extents[id(node)] = (self._extents[id(node)][0], len(self._nodes))
+        super().after_codegen(node)
 
 
 class _Extent:

@@ -10,7 +10,7 @@ import libcst as cst
 from cudalint.finding import Position, Span
 from cudalint.ir import nodes as ir
 from cudalint.ir.depth import TREE, room
-from cudalint.ir.lower import Lowering, origins
+from cudalint.ir.lower import Lowering, body, origins
 from cudalint.ir.outline import Outline, outline
 from cudalint.ir.parsing import parse
 from cudalint.ir.places import Places
@@ -29,7 +29,7 @@ def spans(text: str, filename: str, name: str, ordinals: Iterable[int]) -> dict[
         if found is not None:
             return found
         tree, nodes = origins(text, filename, name)
-        return _located(filename, tree, {o: n for o, n in nodes.items() if o in wanted}, _Whole())
+        return _located(filename, tree, _some(nodes, wanted), _Whole())
 
 
 def all_spans(text: str, filename: str, name: str) -> dict[int, Span]:
@@ -53,7 +53,7 @@ def _of_parts(shape: Outline, filename: str, name: str, wanted: set[int]) -> dic
         lowering.module(tree)
         if lowering.outermost != len(shape.pieces):
             return None
-        result = _located(filename, tree, _some(lowering, wanted), _Rows(shape))
+        result = _located(filename, tree, _some(lowering.origin or {}, wanted), _Rows(shape))
         for number in {number for ordinal in wanted if (number := ir.number_of(ordinal)) is not None}:
             result.update(_of_body(shape, outers[number], filename, name, wanted))
         return result
@@ -62,16 +62,12 @@ def _of_parts(shape: Outline, filename: str, name: str, wanted: set[int]) -> dic
 
 
 def _of_body(shape: Outline, outer: Outer, filename: str, name: str, wanted: set[int]) -> dict[int, Span]:
-    tree = parse(shape.body(outer.number))
-    definition = tree.body[0]
-    assert isinstance(definition, cst.FunctionDef)
-    lowering = Lowering(filename, name, record=True)
-    lowering.body(outer, definition.body)
-    return _located(filename, tree, _some(lowering, wanted), _Below(shape.pieces[outer.number].first))
+    found = body(shape.body(outer.number), filename, name, outer)
+    return _located(filename, found.tree, _some(found.origins, wanted), _Below(shape.pieces[outer.number].first))
 
 
-def _some(lowering: Lowering, wanted: set[int]) -> dict[int, cst.CSTNode]:
-    return {ordinal: node for ordinal, node in (lowering.origin or {}).items() if ordinal in wanted}
+def _some(nodes: Mapping[int, cst.CSTNode], wanted: set[int]) -> dict[int, cst.CSTNode]:
+    return {ordinal: nodes[ordinal] for ordinal in wanted if ordinal in nodes}
 
 
 # Trials of repairs ask about the same functions again and again, whose trees `parse` keeps.

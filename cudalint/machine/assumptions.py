@@ -241,7 +241,7 @@ def _option(told: questions.Asked, answer: bool, style: str) -> str:
         return _negated("is given", not answer)
     if op == "true" and style == "number":
         return _negated("is 0", not answer)
-    if op == "true" and style in ("flag", "value"):
+    if op == "true" and style in ("flag", "value", "list"):
         return _negated("is given", answer)
     if op == "true" and style == "off":
         return _negated("is given", not answer)
@@ -358,8 +358,12 @@ _DENIALS = (
 
 
 def deny(one: Assumption, other: Assumption) -> bool:
-    """Whether one of two things is so in any case."""
-    if one.subject != other.subject or one.instead is not None or other.instead is not None:
+    """Whether one of two things is so in any case, each of which may be a choice."""
+    return any(_says_the_opposite(mine, theirs) for mine in one.each for theirs in other.each)
+
+
+def _says_the_opposite(one: Assumption, other: Assumption) -> bool:
+    if one.subject != other.subject:
         return False
     said = {one.holds, other.holds}
     if said in ({holds, _negated(holds, False)} for holds in (one.holds, other.holds) if holds.startswith("is ")):

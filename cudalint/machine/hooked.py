@@ -53,13 +53,13 @@ def forget(handle: Ref, state: State) -> list[Hook]:
     one. A handle stands for all where there are too many to tell them apart."""
     found = state.get(handle)
     site = found.site if isinstance(found, LibraryObject) else None
-    all_of = _is_one_of_many(handle, state)
-    kept: list[tuple[Ref, Hook]] = []
-    gone: list[tuple[Ref, Hook]] = []
-    for ref, hook in _kept(state):
-        (gone if all_of or hook.site == site else kept).append((ref, hook))
-    state.store(HOOKS, Dict({ref.address: (ref,) for ref, _ in kept}))
-    return [hook for _, hook in gone]
+    hooks = list(_kept(state))
+    gone = [hook for _, hook in hooks if hook.site == site]
+    # All lists are looked through for it, so only where that makes a difference.
+    if len(gone) < len(hooks) and _is_one_of_many(handle, state):
+        gone = [hook for _, hook in hooks]
+    state.store(HOOKS, Dict({ref.address: (ref,) for ref, hook in hooks if hook not in gone}))
+    return gone
 
 
 def _is_one_of_many(handle: Ref, state: State) -> bool:

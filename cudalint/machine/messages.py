@@ -10,11 +10,11 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from cudalint.machine import questions
+from cudalint.machine import operators, questions
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import JOINED, Const, Dev, Lib, Ref, Unknown, Value, only, unknown
+from cudalint.machine.values import JOINED, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
 
 # Of a channel through which more goes it is not said what: as any reader may find them, and in all.
 MOST_MESSAGES, _MOST_NOTED = 8, 64
@@ -23,6 +23,8 @@ _DEEPEST = 4
 _KINDS = frozenset({"tuple", "list"})
 
 _MESSAGE = "message"
+# The number of a device of which each message has another, so that its reader has one of its own.
+_OWN = Rank("each")
 
 # A queue, or the end of a pipe that something comes out of: where it was made, and which end.
 Channel: TypeAlias = Hashable
@@ -193,8 +195,22 @@ def _common(one: Part, other: Part) -> Part:
         case Packed(), Packed() if (one.kind, one.keys, one.cls) == (other.kind, other.keys, other.cls):
             if len(one.parts) == len(other.parts):
                 pairs = zip(one.parts, other.parts, strict=True)
-                return replace(one, parts=tuple(a if a == b else (Blank(),) for a, b in pairs))
-    return Blank()
+                return replace(one, parts=tuple(a if a == b else _common_place(a, b) for a, b in pairs))
+    bare = _without_number(one)
+    return bare if bare == _without_number(other) else Blank()
+
+
+def _common_place(one: tuple[Part, ...], other: tuple[Part, ...]) -> tuple[Part, ...]:
+    return (_common(one[0], other[0]),) if len(one) == len(other) == 1 else (Blank(),)
+
+
+def _without_number(part: Part) -> Part:
+    """What is left of something where each message has a number of its own: of a device, or the text that names one,
+    its kind."""
+    if isinstance(part, Const) and isinstance(part.value, str):
+        named = operators.parse_device(part.value)
+        part = replace(named, text=True) if named is not None else part
+    return replace(part, index=_OWN) if isinstance(part, Dev) and part.index is not None else Blank()
 
 
 def _readable(said: Mapping[Part, tuple[questions.Fact, ...]]) -> tuple[Message, ...]:
@@ -235,14 +251,21 @@ def _without(part: Part, places: frozenset[int]) -> Part:
     if not places:
         return part
     if isinstance(part, Packed):
-        return replace(part, parts=tuple((Blank(),) if i in places else one for i, one in enumerate(part.parts)))
-    return Blank() if _numbers(part) else part
+        parts = (_bare(one) if i in places else one for i, one in enumerate(part.parts))
+        return replace(part, parts=tuple(parts))
+    return _without_number(part) if _numbers(part) else part
+
+
+def _bare(place: tuple[Part, ...]) -> tuple[Part, ...]:
+    return tuple(dict.fromkeys(map(_without_number, place)))
 
 
 def _covers(general: Part, part: Part) -> bool:
     """Whether a message is one of those that another stands for."""
     if isinstance(general, Blank) or general == part:
         return True
+    if isinstance(general, Dev) and general.index == _OWN:
+        return _without_number(part) == general
     if not isinstance(general, Packed) or not isinstance(part, Packed) or _shape(general) != _shape(part):
         return False
     pairs = zip(general.parts, part.parts, strict=True)

@@ -372,6 +372,14 @@ def _is_told(subject: Hashable) -> bool:
     return False
 
 
+def lays_over(fact: Fact) -> bool:
+    """Whether users give an option that is an empty list otherwise: of words that are laid over settings, mostly."""
+    match fact:
+        case (("option", _, str(), "list"), True):
+            return True
+    return False
+
+
 def is_option(value: Value) -> bool:
     """Whether a value is what users give for an option, or its default."""
     return any(map(_is_of_option, value)) and all(isinstance(atom, Const) or _is_of_option(atom) for atom in value)

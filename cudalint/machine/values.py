@@ -10,11 +10,14 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cudalint.machine.short_names import shortened
 from cudalint.machine.trace import Chain, Site
 
 # Parts of the identity of an unknown.
 MOST_PARTS = 256
 MOST_ALTERNATIVES = 4
+# A question is about two values.
+MOST_PARTS_OF_A_QUESTION = 2 * MOST_ALTERNATIVES * MOST_PARTS + 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +237,25 @@ def const(value: Hashable) -> Value:
 
 
 def unknown(*sym: Hashable) -> Value:
-    """An unknown value with this identity; of one that is made of very much, the parts that are large are left out.
+    """An unknown value with this identity; of one that is made of very much, large parts go by a short name.
 
-    Identities hold one another, some twice: to compare those of a long calculation would cost two to its length.
+    Identities hold one another, some twice: to compare those of a long calculation would cost two to its length. A
+    question keeps what it is about whole: what is known of that answers it.
     """
+    most = MOST_PARTS if sym[:1] not in _QUESTIONS else MOST_PARTS_OF_A_QUESTION
     named: set[Hashable] = set()
     parts = _measure(sym, named)
-    if parts >= MOST_PARTS:
-        sym = tuple(part if _measure(part, set()) < MOST_PARTS // 8 else "much" for part in sym)
+    if parts >= most:
+        sym = tuple(part if _measure(part, set()) < MOST_PARTS // 8 else shortened(part) for part in sym)
         named = set()
         parts = _measure(sym, named)
-    if parts > MOST_PARTS:
+    if parts > most:
         return (Unknown(sym),)
     return (Unknown(sym, parts, frozenset(named) if named else _NOTHING),)
 
 
+# What the identity of a question begins with: of two things, and of another question.
+_QUESTIONS = (("is",), ("not",))
 _NOTHING: frozenset[Hashable] = frozenset()
 
 
@@ -277,7 +284,7 @@ def _measure(sym: object, named: set[Hashable]) -> int:
     count = 1
     for part in sym:
         count += 1 if type(part) in _SINGLE else _measure(part, named)
-        if count > MOST_PARTS:
+        if count > MOST_PARTS_OF_A_QUESTION:
             break
     return count
 

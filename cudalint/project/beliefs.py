@@ -42,6 +42,7 @@ def explain(
     for ran in _watching(files, options, filename, watched):
         for states in ran.machine.record.processes.values():
             seen.extend(p for p in states if p not in seen)
+    files.keep()
     return [line for process in seen for line in _described(process)]
 
 
@@ -63,6 +64,7 @@ def seen(sources: Sequence[SourceFile], options: Options, filename: str, store: 
     for site, states in at.items():
         known = rows.setdefault(spans[site].start.row, [])
         known.extend(p for p in states if p not in known)
+    files.keep()
     return Seen(
         {row: tuple(chain.from_iterable(_alike(states))) for row, states in rows.items() if states},
         tuple(
@@ -154,7 +156,9 @@ def functions(
     """What the machine saw each function do, in which process: whom it calls, what it does to CUDA and processes."""
     files = program(sources, load(options.models), root, store)
     ran = Runner(files, hosts(options), inquiry=Inquiry(listens=True)).run(entered_modules(files, about))
-    return summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
+    found = summaries(files, [step for one in ran for step in one.machine.record.trace_steps])
+    files.keep()
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +209,7 @@ def processes(
             yield ran.result()
 
     analysis = gathered(files, options, alone=False, results=results())
+    files.keep()
     return Processes(analysis, tuple(mapped))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
@@ -13,9 +14,8 @@ from cudalint.text.lines import changed_rows
 
 def touched(before: str, after: str, module: ir.Module) -> frozenset[Place] | None:
     """The outermost functions of a module that its change lies in; None where the change may mean more."""
-    try:
-        bodies = tuple(_bodies(ast.parse(before).body))
-    except (SyntaxError, ValueError, RecursionError):
+    bodies = _bodies_of(before)
+    if bodies is None:
         return None
     names: set[str] = set()
     for rows, new in changed_rows(before.splitlines(), after.splitlines()):
@@ -33,6 +33,16 @@ def renumbered(before: ir.Module | None, after: ir.Module | None) -> dict[int, i
         return {}
     now = {function.qualname: function.ordinal for function in functions(after.body)}
     return {f.ordinal: now[f.qualname] for f in functions(before.body) if f.qualname in now}
+
+
+# Many repairs are tried out on the same text.
+@lru_cache(8)
+def _bodies_of(text: str) -> tuple[tuple[str, range], ...] | None:
+    """The bodies of a text; None where it is not Python as the running one reads it."""
+    try:
+        return tuple(_bodies(ast.parse(text).body))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
 
 
 def _bodies(body: list[ast.stmt], prefix: str = "") -> Iterator[tuple[str, range]]:

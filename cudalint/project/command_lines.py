@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from cudalint.project import deployments
+from cudalint.text.settings import is_settings
 
 # Of each program so many command lines are run, each of so many words at most.
 MOST_LINES, _MOST_WORDS = 2, 100
@@ -48,8 +49,13 @@ class CommandLine:
 
     @property
     def sets_something(self) -> bool:
-        """Whether some word is an option, or sets what it names."""
-        return any(word.startswith("-") or "=" in word for word in self.words)
+        """Whether some word is an option, sets what it names, or names a file that does."""
+        return any(word.startswith("-") or "=" in word or _is_configuration(word) for word in self.words)
+
+
+def _is_configuration(word: str) -> bool:
+    """Whether a word is the path of a file of settings, or of one in Python."""
+    return is_settings(word) or word.endswith(".py")
 
 
 def found(root: str) -> Iterator[tuple[str, str, CommandLine]]:

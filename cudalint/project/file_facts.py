@@ -201,9 +201,12 @@ class FileFacts:
         return str(self._asked("application", self._application))
 
     def _application(self) -> str:
-        made = b"|".join(sorted(self.lexicon.vocabulary.applications))
-        sought = re.compile(rb"^(\w+)%s(?:%s)\(" % (_BINDING, made), re.MULTILINE)
-        found = (self.may_answer and sought.search(self.data)) or _USUAL_APPLICATION.search(self.data)
+        found = None
+        if self.may_answer:
+            made = b"|".join(sorted(self.lexicon.vocabulary.applications))
+            found = re.search(rb"^(\w+)%s(?:%s)\(" % (_BINDING, made), self.data, re.MULTILINE)
+        if found is None and (self.data.startswith(b"app") or b"\napp" in self.data):
+            found = _USUAL_APPLICATION.search(self.data)
         return found[1].decode() if found else ""
 
     @property
@@ -244,8 +247,8 @@ class FileFacts:
     @property
     def imports(self) -> tuple[Imported, ...]:
         """The import statements of the file, its ``import_module`` calls, and its texts that may name modules."""
-        rows = self._asked("imports", lambda: [astuple(found) for found in imported(self.data)])
-        return tuple(Imported(module, level, tuple(names), *rest) for module, level, names, *rest in rows)
+        rows = self._asked("imports", lambda: [found.row for found in imported(self.data)])
+        return tuple(Imported(*row) for row in rows)
 
     @property
     def imports_by_name(self) -> bool:

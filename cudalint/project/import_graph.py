@@ -199,7 +199,8 @@ class ImportGraph:
     def below_library(self, importer: str, library: str, name: str) -> str | None:
         """The project's module that ``from library import name`` means, in a folder called as the library is."""
         path = f"{library}.{name}"
-        return None if self.library.function(path) is not None else self.resolve(importer, path, 0)
+        home = self.resolve(importer, path, 0)
+        return None if home is None or self.library.function(path) is not None else home
 
     def child(self, package: str, name: str) -> str | None:
         """The module ``name`` of a package of the project."""

@@ -72,6 +72,11 @@ class Imported:
     at_once: bool
     is_text: bool = False
 
+    @property
+    def row(self) -> tuple[str, int, tuple[str, ...], bool, bool]:
+        """All that it holds, as plain data; ``dataclasses.astuple`` copies deeply, which costs more than to find it."""
+        return self.module, self.level, self.names, self.at_once, self.is_text
+
 
 def _statements(data: bytes) -> Iterator[tuple[re.Match[bytes], bool]]:
     """The import statements, and whether each is only an example in a text, as docstrings have them.
@@ -153,7 +158,7 @@ def imported(data: bytes) -> Iterator[Imported]:
     if _DYNAMIC[0] in data and _ONE_BESIDE.search(data) is not None:
         words = dict.fromkeys(word.decode("utf-8", "replace") for word in _QUOTED.findall(data))
         yield Imported("", 1, (*words, ONE_OF_ALL), False)
-    if _ASKED_BY_NAME.search(data) is not None:
+    if any(word in data for word in _DYNAMIC) and _ASKED_BY_NAME.search(data) is not None:
         words = dict.fromkeys(word.decode("utf-8", "replace") for word in _QUOTED.findall(data))
         yield from (Imported(word, 0, (), False, is_text=True) for word in words if word.isidentifier())
         rows = dict.fromkeys(found[1].decode("utf-8", "replace") for found in _IN_ROW.finditer(data))

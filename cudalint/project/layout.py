@@ -41,6 +41,8 @@ class Layout:
     admitted: frozenset[Admitted] = frozenset()
     # The packages of the project that are libraries which models know, and more code than tests are followed through.
     large: frozenset[str] = frozenset()
+    # What files and folders are called: what is not among these, no import finds in the project.
+    called: frozenset[str] = frozenset()
     # What such a folder is one part of, as far as it was asked for.
     _portions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     # Its parts in other roots, of one that was found from its importer.
@@ -72,7 +74,7 @@ class Layout:
         The folder of the script that was started is on the path of all modules it imports.
         """
         path = self.paths.get(importer)
-        if path is None:
+        if path is None or name.partition(".")[0] not in self.called:
             return None
         folder = os.path.dirname(path)
         for_tests = is_library and lies_with_tests(path[len(self.top) :])
@@ -290,6 +292,8 @@ def layout(paths: Iterable[str], root: str | None) -> Layout:
             result.folders.add(folder)
             folder = os.path.dirname(folder) if os.path.dirname(folder) != folder else ""
     result.tops = dict(homes)
+    bases = map(os.path.basename, (*result.folders, *ordered))
+    result.called = frozenset(base.removesuffix(".py") for base in bases)
     spaces: dict[str, set[str]] = defaultdict(set)
     for folder in result.folders - result.packages:
         above, name = os.path.split(folder)
@@ -297,8 +301,15 @@ def layout(paths: Iterable[str], root: str | None) -> Layout:
             spaces[name].add(above)
     result.namespaces = dict(spaces)
     result.holders = frozenset(map(os.path.dirname, result.packages))
-    result.top = root or _common(os.path.dirname(p) for p in ordered)
+    result.top = root or _above_packages(_common(os.path.dirname(p) for p in ordered), result.packages)
     return result
+
+
+def _above_packages(folder: str, packages: set[str]) -> str:
+    """The folder from which what lies in a package is imported, and mostly started: beside it are its settings."""
+    while folder in packages:
+        folder = os.path.dirname(folder)
+    return folder
 
 
 def _common(folders: Iterable[str]) -> str:

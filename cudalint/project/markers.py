@@ -196,6 +196,10 @@ _ACTS = {
     b"autoinit": rb"\bautoinit\b",
     b"set_default_device": rb"\bset_default_device\(",
     b"set_default_tensor_type": rb"\bset_default_tensor_type\(",
+    # How this process pickles what it sends, and what its children begin with.
+    b"copyreg": rb"\bcopyreg\.pickle\(",
+    b"ForkingPickler": rb"\bForkingPickler\.register\(",
+    b"register_at_fork": rb"\bregister_at_fork\(",
 }
 # Variables are set under names that stand elsewhere in the file: in a loop, of a dict.
 _SETS_NAMED = re.compile(rb"\benviron(?:\.(?:update|setdefault)\(|\[[A-Za-z_]\w*\][ \t]*=(?!=)|[ \t]*\|=)")

@@ -226,8 +226,16 @@ class FileProgram:
     def _places(self, module: str | None, main: str, parts: tuple[str, ...]) -> Iterator[str]:
         """Where a path leads: from the folder of a module's file, or from one in which a program may be started."""
         homes = [os.path.dirname(self.sources[name].path) for name in (module or main,) if name in self.sources]
-        for folder in homes if module is not None else dict.fromkeys((self.layout.top, *homes)):
+        for folder in homes if module is not None else dict.fromkeys((self.layout.top, *self._up(homes))):
             yield os.path.normpath(os.path.join(folder, *parts))
+
+    def _up(self, folders: list[str]) -> Iterator[str]:
+        """Folders, and those above them that lie in the project: ``python -m pkg.train`` is started above ``pkg``."""
+        for folder in folders:
+            yield folder
+            while len(folder) > len(self.layout.top) and folder.startswith(self.layout.top):
+                folder = os.path.dirname(folder)
+                yield folder
 
     def settings(self, module: str | None, main: str, parts: tuple[str, ...]) -> str | None:
         """The text of a file of settings; None where there is none, or where it depends on where a program starts."""

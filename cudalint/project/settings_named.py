@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 _FILE = re.compile(rb"[\"'](?:\./)?((?:[\w-]+/)*[\w.-]+\.(?:ya?ml|json|toml))[\"']")
+_ENDINGS = (b".yaml", b".yml", b".json", b".toml")
 _FOLDER = re.compile(rb"[\"']([\w-]+)[\"'][ \t]*(?:/|,[ \t]*[\"'])")
 # Hydra's configuration is named in two parts, and names others below its folder: ``- model: small``.
 _CONFIG_NAME = re.compile(rb"config_name\s*=\s*[\"']([\w.-]+)[\"']")
@@ -29,11 +30,14 @@ def imports_by_name(data: bytes) -> bool:
 
 def places(data: bytes) -> list[str]:
     """Where files of settings may lie that a file reads, from the folder of that or from the top of the project."""
-    files = list(dict.fromkeys(found.decode("ascii", "replace") for found in _FILE.findall(data)))[:_MOST_FILES]
+    may_name = any(ending in data for ending in _ENDINGS)
+    shown = _FILE.findall(data) if may_name else ()
+    files = list(dict.fromkeys(found.decode("ascii", "replace") for found in shown))[:_MOST_FILES]
     folders = list(dict.fromkeys(found.decode("ascii", "replace") for found in _FOLDER.findall(data))) if files else []
     found = [os.path.join(folder, name) for name in files for folder in ("", *folders[:_MOST_FOLDERS])]
-    homes = _CONFIG_PATH.findall(data)
-    return found + [_in_folder(name, folder) for name in _CONFIG_NAME.findall(data) for folder in homes]
+    homes = _CONFIG_PATH.findall(data) if b"config_path" in data else ()
+    named = _CONFIG_NAME.findall(data) if homes else ()
+    return found + [_in_folder(name, folder) for name in named for folder in homes]
 
 
 def _in_folder(name: bytes, folder: bytes) -> str:

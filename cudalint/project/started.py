@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -59,12 +59,11 @@ class Started:
                 partial(self.machines.of, name), partial(self._run_main, module=module)
             )
             commands = main.record.commands
-            usual = [Ran(name, name, main)]
-            if not main.record.cut and not in_test:
-                usual.extend(self._told(module, main.record.reads_words))
-            yield from usual
-            if not in_test:
-                yield from self._chosen(module, usual, partial(self._run_main, module=module))
+            usual = Ran(name, name, main)
+            yield usual
+            if not in_test and not main.record.cut:
+                told = self._told(module, main.record.reads_words)
+                yield from self._chosen(module, usual, told, partial(self._run_main, module=module))
             if main.record.testing is not None and not in_test:
                 yield from self.tests.run_by_program(module, main.record.testing, main.record.by_pytest)
         elif self.files.facts(name).may_register:
@@ -97,19 +96,21 @@ class Started:
             self._run_main(machine, fresh, module=module)
             yield Ran(module.name, module.name, machine)
 
-    def _chosen(self, module: ir.Module, usual: Sequence[Ran], run: Callable[[Machine, State], None]) -> Iterator[Ran]:
-        """A program as users start it who give one of its options another of the few words that it takes.
+    def _chosen(
+        self, module: ir.Module, first: Ran, told: Iterable[Ran], run: Callable[[Machine, State], None]
+    ) -> Iterator[Ran]:
+        """A program as users start it: by command lines that are ``told``, and by another word for one of its options.
 
-        ``usual`` is what it does by default, and by command lines that are written down.
+        ``first`` is what it does by default.
         """
-        first, inquiry = usual[0], self.machines.inquiry
-        # Repairs are proven, and processes drawn, for what runs by default.
-        if inquiry.proves or inquiry.maps or first.machine.record.cut:
-            return
-        choices = [Choice(flag, word) for flag, word in islice(first.machine.record.offers.deciding(), MOST_CHOICES)]
+        choices = self._choices(first)
         limits = self.machines.hosts.common.limits
         left = limits.scaled(min(MOST_STEPS, max(FEWEST_STEPS, MOST_RUNS * first.machine.steps)))
-        known = tuple(ran.result() for ran in usual) if choices else ()
+        usual = [first.result()] if choices else []
+        for ran in told:
+            yield ran
+            usual.extend([ran.result()] if choices else ())
+        known = tuple(usual)
 
         def begin(machine: Machine, choice: Choice) -> None:
             fresh = self._begun(machine, module, f"is started with {choice.said}")
@@ -124,6 +125,14 @@ class Started:
                 yield Ran(first.owner, first.label, machine, chosen=(choice, known))
             if left < first.machine.steps:
                 return
+
+    def _choices(self, first: Ran) -> list[Choice]:
+        """The words that options of a program take besides their defaults, as far as they decide something."""
+        inquiry = self.machines.inquiry
+        # Repairs are proven, and processes drawn, for what runs by default.
+        if inquiry.proves or inquiry.maps or first.machine.record.cut:
+            return []
+        return [Choice(flag, word) for flag, word in islice(first.machine.record.offers.deciding(), MOST_CHOICES)]
 
     def _begun(self, machine: Machine, module: ir.Module, how: str) -> State:
         """The state in which a program begins that is started in a way that a trace tells."""
@@ -150,7 +159,7 @@ class Started:
                 run(machine)
                 ran = Ran(module.name, function.qualname, machine)
                 yield ran
-                yield from self._chosen(module, [ran], run)
+                yield from self._chosen(module, ran, (), run)
 
     def _run_command(
         self, machine: Machine, begun: State | None = None, *, module: ir.Module, function: ir.Function

@@ -111,7 +111,7 @@ def _paths_given() -> list[str]:
 
 
 def _outcome(package: packages.Package, folder: Path, means: Means) -> kept.Outcome:
-    command = [*NICE, sys.executable, "-m", "cudalint", "check", "--no-cache", "--output-format", "json"]
+    command = [*NICE, sys.executable, "-m", "cudalint", "check", "--no-cache", "--verbose", "--output-format", "json"]
     sources = [path.stat().st_size for path in folder.rglob("*.py")]
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         used = usage.used(

@@ -23,6 +23,7 @@ def report_repairs(args: Namespace) -> int:
     began = time.monotonic()
     cases: list[Judged] = []
     with stoppable():
+        print(f"from seed {args.seed}", flush=True)
         interrupted = _judge_into(cases, args)
         print(*table(cases), sep="\n")
         if len(cases) < args.count:

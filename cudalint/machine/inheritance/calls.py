@@ -256,59 +256,85 @@ class Calls(Iteration):
 
     def library_call(self, call: Call) -> Results:
         """Do what the model of a function says, and note what that leaves behind."""
-        path, site, state = self.library.canonical(call.path), call.site, call.state
-        does = call.text("does")
-        self._calls_by_name(path, state)
-        self._looks_at_files(path, state)
-        self._may_write(path, (call.receiver, *_atoms(call.args, call.kwargs)), state, call.kwargs, site)
+        path, does = self.library.canonical(call.path), call.text("does")
+        self._calls_by_name(path, call.state)
+        self._looks_at_files(path, call.state)
+        self._may_write(path, (call.receiver, *_atoms(call.args, call.kwargs)), call.state, call.kwargs, call.site)
         if does in _MAKES_POOL:
-            self._is_made(site, state)
-            self._pools[state.process.identity, site] = self._pools.get((state.process.identity, site), 0) + 1
-            if call.get("max_workers" if does == "executor" else "processes") == const(1):
-                self._alone.add(site)
+            self._makes_pool(call, does)
+        self._leaves_behind(call, path, does)
+        self._names(call, does)
+        self._asks_the_program(call, path, does)
+        self._may_run(call, path, does)
+        if does == "stack.enter":
+            self._enters(call)
+        results = self._results_of(call, path, does)
+        self._note_made(call, path, does, results)
+        return self._as_this_process_has(call, does, results)
+
+    def _makes_pool(self, call: Call, does: str) -> None:
+        """Workers may be started here, one or several."""
+        here = call.state.process.identity, call.site
+        self._is_made(call.site, call.state)
+        self._pools[here] = self._pools.get(here, 0) + 1
+        if call.get("max_workers" if does == "executor" else "processes") == const(1):
+            self._alone.add(call.site)
+
+    def _leaves_behind(self, call: Call, path: str, does: str) -> None:
+        """What a function changes, of what a fresh process would not see."""
         if does in _CONTAINER_METHODS:
             self._changes_container(call)
         elif does.startswith("environ."):
             self._sets_environment(call, does)
         elif path.startswith("?.") and path[2:] in self._functions and not self._is_of_file(call.receiver):
-            self._calls_unknown("", site, state)
+            self._calls_unknown("", call.site, call.state)
         else:
             effect = self.library.process_effect(path)
             if effect is not None and is_in_force(effect, call.kwargs, call.open):
-                self._leaves(effect, path, site, state)
-        self._names(call, does)
-        by_name = does == "import-module" and isinstance(constant(call.get("name") or ()), str)
-        if does == "import-module" and not by_name:
-            self._calls_unknown("", site, state)
-        if not by_name:
-            self._reflects(path, site, state)
-        key = call.kwargs.get("key")
+                self._leaves(effect, path, call.site, call.state)
+
+    def _asks_the_program(self, call: Call, path: str, does: str) -> None:
+        """What looks at the program itself, or imports what it is told."""
+        imports = does == "import-module"
+        if imports and isinstance(constant(call.get("name") or ()), str):
+            return
+        if imports:
+            self._calls_unknown("", call.site, call.state)
+        self._reflects(path, call.site, call.state)
+
+    def _may_run(self, call: Call, path: str, does: str) -> None:
+        """What is given to a function that may call it, keep it, or go through it."""
         named = self.library.called_arguments
         called = [value for name, value in call.kwargs.items() if name in named or call.flag("calls")]
         if does == "weak":
             # What is called when the object has gone.
             called.extend(call.args[1:])
-        self._hands([*called, *(call.args if call.flag("calls") else ())], {}, state, call.frame, site)
+        self._hands([*called, *(call.args if call.flag("calls") else ())], {}, call.state, call.frame, call.site)
         self._lends(call, does)
-        self._makes_class(path, call.args, call.kwargs, site, state)
+        self._makes_class(path, call.args, call.kwargs, call.site, call.state)
         if path == "builtins.iter" and len(call.args) > 1:
-            self._hands(call.args[:1], {}, state, call.frame, site)
+            self._hands(call.args[:1], {}, call.state, call.frame, call.site)
         self._takes_of_objects(call, path)
         for value in call.args if path in _TAKES_ELEMENTS else ():
-            self.spreads(value, site, state)
+            self.spreads(value, call.site, call.state)
+
+    def _results_of(self, call: Call, path: str, does: str) -> Results:
+        """What a function gives: what it runs meanwhile may run late, in any order, or here."""
         late = does in _LATE or call.text("family") == "thread"
-        if does == "stack.enter":
-            self._enters(call)
-        ordered, self._orders = self._orders, self._orders or (path in WITHOUT_ORDER and key is None)
-        self._is_given_sets(path, call.receiver, (*call.args, *call.kwargs.values()), site, state)
-        self._late += late
+        ordered, self._orders = self._orders, self._orders or (path in WITHOUT_ORDER and "key" not in call.kwargs)
         given = (*call.args, *call.kwargs.values())
+        self._is_given_sets(path, call.receiver, given, call.site, call.state)
+        self._late += late
         runs_code, self._runs_code = self._runs_code, False
         results = super().library_call(self._awaiting(call))
         self._runs_code = runs_code
         self._late -= late
         self._orders = ordered
-        self._may_go_through(given, results, call.frame, site)
+        self._may_go_through(given, results, call.frame, call.site)
+        return results
+
+    def _note_made(self, call: Call, path: str, does: str, results: Results) -> None:
+        """What was made goes through something else, or shows it."""
         made = {a.address for _, value in results for a in value if isinstance(a, Ref)}
         if does in ITERATING or (does == "container" and path not in _CONTAINERS):
             self._iterators |= made
@@ -318,24 +344,29 @@ class Calls(Iteration):
         self._sources.update(dict.fromkeys(made & (self._iterators | self._views), through))
         if path in _WRAPS or (does == "vars" and any(_is_class(a, call.state) for v in call.args for a in v)):
             self._proxies |= made
-        if does == "next":
-            # Which element that is depends on how many were taken before.
-            results = [
-                (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
-            ]
-        if does == "iter":
-            # What goes through a text is no text: it remembers how far it is.
-            results = [(s, v if any(isinstance(a, Ref) for a in v) else unknown(ITER, site)) for s, v in results]
-        if does == "sentinel" and call.frame.function is not None:
-            self._own.add((site, call.state.process.identity))
-        if does == "environ.get":
-            results = [(after, _by_environment(value)) for after, value in results]
-        if does == "drawn":
-            # Another process draws others.
-            results = [(s, unknown("call", site, s.process.identity)) for s, _ in results]
         if path == "builtins.frozenset":
             for after, value in results:
                 as_set(value, after)
+
+    def _as_this_process_has(self, call: Call, does: str, results: Results) -> Results:
+        """Results as this process has them, where another one would have others."""
+        site = call.site
+        match does:
+            case "next":
+                # Which element that is depends on how many were taken before.
+                return [
+                    (s, unknown("next", site) if isinstance(constant(v), _NUMBER_OR_TEXT) else v) for s, v in results
+                ]
+            case "iter":
+                # What goes through a text is no text: it remembers how far it is.
+                return [(s, v if any(isinstance(a, Ref) for a in v) else unknown(ITER, site)) for s, v in results]
+            case "sentinel" if call.frame.function is not None:
+                self._own.add((site, call.state.process.identity))
+            case "environ.get":
+                return [(after, _by_environment(value)) for after, value in results]
+            case "drawn":
+                # Another process draws others.
+                return [(s, unknown("call", site, s.process.identity)) for s, _ in results]
         return results
 
     def _makes_class(self, path: str, args: list[Value], kwargs: dict[str, Value], site: Site, state: State) -> None:

@@ -114,12 +114,14 @@ class Assignment(Core):
             made = sets.combined(node.op, found, [given], state)
             state.store(atom, replace(made, open=made.open or self.grows_on(atom)))
             return left
-        second = state.get(two) if isinstance(two := only(right), Ref) else None
-        if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict) and isinstance(second, Dict):
-            self.store_dict(atom, operators.merged(found, second), state)
-            return left
-        if isinstance(atom, Ref) and isinstance(found, Dict) and node.op == "|":
-            self.store_dict(atom, operators.overlaid(found, right, ("aug", node.ordinal)), state)
+        own, other = mappings.dict_of(atom, state), mappings.dict_of(only(right), state)
+        held = None if own is None else state.get(own)
+        if node.op == "|" and own is not None and isinstance(held, Dict):
+            laid = None if other is None else state.get(other)
+            if isinstance(laid, Dict):
+                self.store_dict(own, operators.merged(held, laid), state)
+            else:
+                self.store_dict(own, operators.overlaid(held, right, ("aug", node.ordinal)), state)
             return left
         return operators.binary(node.op, left, right, ("aug", node.ordinal))
 

@@ -495,14 +495,14 @@ class Calls(Core):
         entered = Site(closure.module, function.ordinal)
         self.record.entered.add(entered)
         active = self._active.count((closure.module, function.ordinal))
-        if active >= RECURSION and (active >= DESCENT or not self._descends(entered, given)):
+        if active >= RECURSION and (active >= DESCENT or not self._descends(entered, closure, given)):
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
         if entered in self.abandoned:
             self.passes_over(site, state)
             return [(state, unknown("abandoned", site))]
         variables = self.bind_arguments(closure, given)
-        within = (entered, state.process.identity)
+        within = (entered, state.process.identity, closure.scope)
         if any(within == at and _covers(outer, variables, state) for at, outer in self._given):
             # It calls itself with another thing of which no more is known: what that does, this call does too. What a
             # process does that it has started is another thing.
@@ -521,16 +521,19 @@ class Calls(Core):
         self._given.pop()
         return results
 
-    def _descends(self, entered: Site, given: Given) -> bool:
+    def _descends(self, entered: Site, closure: Closure, given: Given) -> bool:
         """Whether a function calls itself with a part of what it was given, where all parts of that are known.
 
         Or with a name or a function of the program that it was not given so far, as what resolves one thing by others
-        does.
+        does. Or it is not itself that it calls: functions that one decorator made share nothing but their code.
         """
-        outer = [arguments for (at, _), arguments in self._given if at == entered]
+        outer = [arguments for (at, _, _), arguments in self._given if at == entered]
         if not outer:
             # The body of a generator, which is no longer within the call that made it.
             return False
+        scopes = {scope for (at, _, scope), _ in self._given if at == entered}
+        if closure.scope not in scopes and self._is_made_before(closure):
+            return True
         parts = {part for value in outer[-1].values() for part in _known_parts(value, given.state)}
         before = {value for arguments in outer for value in arguments.values()}
         values = (*given.args, *given.kwargs.values())
@@ -538,6 +541,13 @@ class Calls(Core):
             return True
         functions = {found for v in before if (found := _function_in(v, given.state)) is not None}
         return any((found := _function_in(v, given.state)) is not None and found not in functions for v in values)
+
+    def _is_made_before(self, closure: Closure) -> bool:
+        """Whether a function was made by a call that is over, unlike one of a function that calls itself."""
+        match closure.scope:
+            case Ref(address=(("frame", str(module), int(ordinal)), _, _)):
+                return (module, ordinal) not in self._active
+        return False
 
     def _call_cached(self, ref: Ref, closure: Closure, given: Given) -> Results:
         """Call a function that remembers: what it gave for the same arguments in this process, it gives again."""
@@ -745,15 +755,15 @@ def _function_in(value: Value, state: State) -> Hashable:
 
 
 def _known_parts(value: Value, state: State) -> tuple[Value, ...]:
-    """The items of a list or a dict whose items are all known."""
-    atom = only(value)
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    match found:
-        case Dict(exact=True):
-            return tuple(found.items.values())
-        case Sequence(items=tuple(items), open=False):
-            return items
-    return ()
+    """The items of lists and dicts that are known, whatever else these may hold."""
+    parts: list[Value] = []
+    for atom in value:
+        match state.get(atom) if isinstance(atom, Ref) else None:
+            case Dict(items=named):
+                parts.extend(named.values())
+            case Sequence(items=tuple(items)):
+                parts.extend(items)
+    return tuple(parts)
 
 
 def _is_method_of_array(function: Atom) -> bool:

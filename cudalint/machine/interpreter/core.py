@@ -172,7 +172,7 @@ class Core(Hooks, ABC):
         # The classes that are being made by their metaclass.
         self._making: list[Ref] = []
         # The calls that are running, with their arguments.
-        self._given: list[tuple[tuple[Site, tuple[str, ...]], Arguments]] = []
+        self._given: list[tuple[tuple[Site, tuple[str, ...], Ref | None], Arguments]] = []
         # The classes and instances that are being called, each with how many functions run: calls may go around without
         # one.
         self._called: list[tuple[Ref, int]] = []
@@ -361,9 +361,9 @@ class Core(Hooks, ABC):
         return any(ref.address in before for before in self.before_loops)
 
     def protect(self, anchor: Site, state: State) -> None:
-        """On this path a launch does no harm."""
+        """On this path a launch does no harm; that a user writes words which change settings averts nothing."""
         facts = questions.settled(state.facts)
-        if facts:
+        if facts and not any(map(questions.lays_over, facts)):
             self.record.protected.append((anchor, facts))
 
     def chain(self, state: State, site: Site, message: str) -> Chain:

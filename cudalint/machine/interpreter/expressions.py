@@ -54,6 +54,7 @@ _NO_FORMAT = const("")
 _OF_TORCH = Lib("torch.__version__")
 # What ``int | str`` is.
 _UNION = "union"
+_OF_NUMBERS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 # Operators of what libraries hold, by the methods of the left and of the right one.
 _METHODS = {"|": ("__or__", "__ror__"), "+": ("__add__", "__radd__")}
 # A variable that was deleted is asked for.
@@ -255,64 +256,83 @@ class Expressions(Core):
             self.compares(node.op, (left, right), Site(frame.module, node.ordinal), after)
             if self.record.offers.made:
                 self.record.offers.compare(left, right, after)
-            own = self._compared_by_class(node, left, right, after, frame)
-            if own is not None:
-                results.extend(own)
-                continue
-            if frame.tries and operators.refuses(node.op, left, right):
-                self.fail(after, frame, Raised(None, ("TypeError",)))
-                continue
-            atom = only(right)
-            if node.op in ("in", "not in") and atom is not None:
-                path = self._method_path(atom, "__contains__", after)
-                site = Site(frame.module, node.ordinal)
-                call = None if path is None else self._library_call(path, after, frame, site, [left])
-                if call is not None:
-                    call.receiver = atom if isinstance(atom, Ref) else call.receiver
-                    for last, value in self.library_call(call):
-                        results.append((last, operators.negate(value) if node.op == "not in" else value))
-                    continue
-                found = after.get(mappings.content_of(atom, after) or atom) if isinstance(atom, Ref) else None
-                wanted = as_key(left, after) if isinstance(found, Dict) else left
-                known = operators.contains(found, wanted)
-                known = sets.contains(found, left, after) if known is None else known
-                if known is not None:
-                    results.append((after, const(known if node.op == "in" else not known)))
-                    continue
-                asked = operators.membership(found, wanted)
-                if asked is not None:
-                    results.append((after, asked if node.op == "in" else operators.negate(asked)))
-                    continue
-            if node.op in ("in", "not in") and self._is_flag(right, after):
-                one, two = enums.flag_of(left), enums.flag_of(right)
-                if one is not None and two is not None:
-                    results.append((after, const((one[1] & two[1] == one[1]) == (node.op == "in"))))
-                    continue
-            if (are_one := _are_one(node.op, left, right, after)) is not None:
-                results.append((after, const(are_one)))
-                continue
-            if (newer := self._compared_by_version(node.op, left, right)) is not None:
-                results.append((after, const(newer)))
-                continue
-            if (of_both := _compare_containers(node.op, left, right, after)) is not None:
-                results.append((after, const(of_both)))
-                continue
-            if node.op in ("==", "!=") and (same := _hold_the_same(left, right, after)) is not None:
-                results.append((after, const(same == (node.op == "=="))))
-                continue
-            if (there := self._compared_with_none(node.op, left, right)) is not None:
-                results.append((after, const(there)))
-                continue
-            counted = counting.compared(node.op, only(left), only(right))
-            if counted is not None:
-                results.append((after, const(counted)))
-                continue
-            of_version = self._compare_version(node.op, left, right, after)
-            if of_version is not None:
-                results.append((after, const(of_version)))
-                continue
-            results.append((after, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal))))
+            results.extend(self._comparison_of(node, left, right, after, frame))
         return results
+
+    def _comparison_of(self, node: ir.Compare, left: Value, right: Value, state: State, frame: Frame) -> Results:
+        """What a comparison gives: what a class or an array makes of it, what is known, or what is then asked."""
+        own = self._compared_by_class(node, left, right, state, frame)
+        if own is not None:
+            return own
+        if frame.tries and operators.refuses(node.op, left, right):
+            return self.fail(state, frame, Raised(None, ("TypeError",)))
+        made = self._compared_as_arrays(node, left, right, state, frame)
+        if made is None and node.op in ("in", "not in"):
+            made = self._looked_for(node, left, right, state, frame)
+        if made is not None:
+            return made
+        known = self._known_comparison(node.op, left, right, state)
+        if known is not None:
+            return [(state, const(known))]
+        return [(state, operators.compare(node.op, left, right, ("compare", frame.module, node.ordinal)))]
+
+    def _looked_for(self, node: ir.Compare, left: Value, right: Value, state: State, frame: Frame) -> Results | None:
+        """``left in right``, where a library, or what is held, answers it; None where nothing does."""
+        is_in = node.op == "in"
+        atom = only(right)
+        if atom is not None:
+            path = self._method_path(atom, "__contains__", state)
+            site = Site(frame.module, node.ordinal)
+            call = None if path is None else self._library_call(path, state, frame, site, [left])
+            if call is not None:
+                call.receiver = atom if isinstance(atom, Ref) else call.receiver
+                found = self.library_call(call)
+                return found if is_in else [(after, operators.negate(value)) for after, value in found]
+            held = state.get(mappings.content_of(atom, state) or atom) if isinstance(atom, Ref) else None
+            wanted = as_key(left, state) if isinstance(held, Dict) else left
+            known = operators.contains(held, wanted)
+            known = sets.contains(held, left, state) if known is None else known
+            if known is not None:
+                return [(state, const(known is is_in))]
+            asked = operators.membership(held, wanted)
+            if asked is not None:
+                return [(state, asked if is_in else operators.negate(asked))]
+        one, two = (enums.flag_of(left), enums.flag_of(right)) if self._is_flag(right, state) else (None, None)
+        if one is not None and two is not None:
+            return [(state, const((one[1] & two[1] == one[1]) is is_in))]
+        return None
+
+    def _known_comparison(self, op: str, left: Value, right: Value, state: State) -> bool | None:
+        """What a comparison gives in any case."""
+        known = _are_one(op, left, right, state)
+        if known is None:
+            known = self._compared_by_version(op, left, right)
+        if known is None:
+            known = _compare_containers(op, left, right, state)
+        if known is None and op in ("==", "!="):
+            same = _hold_the_same(left, right, state)
+            known = None if same is None else same is (op == "==")
+        if known is None:
+            known = self._compared_with_none(op, left, right)
+        if known is None:
+            known = counting.compared(op, only(left), only(right))
+        return self._compare_version(op, left, right, state) if known is None else known
+
+    def _compared_as_arrays(
+        self, node: ir.Compare, left: Value, right: Value, state: State, frame: Frame
+    ) -> Results | None:
+        """``scores > 0.5``: of an array on a GPU that is another one there.
+
+        What lies on the CPU may as well be a number, of which it is remembered how it compares.
+        """
+        if node.op not in _OF_NUMBERS or any(isinstance(constant(side), str | None) for side in (left, right)):
+            return None
+        array = next((atom for atom in (only(left), only(right)) if isinstance(atom, Tensor)), None)
+        if array is None or not array.device.is_gpu:
+            return None
+        site = Site(frame.module, node.ordinal)
+        data = self._tensor_data(array, "a comparison", state, frame, site)
+        return [(state, (array.computed,))] if data else []
 
     def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
         """What a comparison with None gives of something that the code does not show, and that is certainly there."""
@@ -419,6 +439,8 @@ class Expressions(Core):
 
     def _combine(self, op: str, left: Value, right: Value, state: State, frame: Frame, ordinal: int) -> Value:
         one, two = only(left), only(right)
+        if op == "|":
+            one, two = mappings.dict_of(one, state) or one, mappings.dict_of(two, state) or two
         first = state.get(one) if isinstance(one, Ref) else None
         second = state.get(two) if isinstance(two, Ref) else None
         if isinstance(first, Sequence) and op == "+" and isinstance(second, Sequence):
@@ -533,8 +555,8 @@ class Expressions(Core):
                 if key is None:
                     spread = next(queue)
                     self.spreads(spread, Site(frame.module, node.ordinal), after)
-                    atom = only(spread)
-                    found = after.get(atom) if isinstance(atom, Ref) else None
+                    held = mappings.dict_of(only(spread), after)
+                    found = None if held is None else after.get(held)
                     if isinstance(found, Dict):
                         made = operators.merged(made, found)
                     else:

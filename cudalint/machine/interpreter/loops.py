@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
@@ -27,6 +27,20 @@ from cudalint.machine.rounds import (
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Rank, Ref, Value, const, constant, integer, only, union, unknown
+
+
+@dataclass(slots=True)
+class _Going:
+    """How a ``while`` loop goes so far.
+
+    ``decided``: its test had one answer each time. ``finished`` are the paths on which it came to its end, ``supposed``
+    what holds on those that went in at first and may not hold afterwards.
+    """
+
+    was_second: bool
+    decided: bool
+    finished: list[State] = field(default_factory=list)
+    supposed: set[questions.Fact] = field(default_factory=set)
 
 
 @room
@@ -165,11 +179,9 @@ class Loops(Core):
         outer_breaks, outer_continues = frame.breaks, frame.continues
         frame.breaks, frame.continues = [], []
         left: list[State] = []
-        finished: list[State] = []
-        was_second = state.second_round
         states = [state]
-        decided = not isinstance(node.test, ir.Const)
         endless = isinstance(node.test, ir.Const) and bool(node.test.value)
+        going = _Going(state.second_round, not isinstance(node.test, ir.Const))
         returned = len(frame.returns)
         lists = _lists_of(frame, state)
         # What only computes is looked at when it has come to its end: then all is known that it put somewhere.
@@ -180,25 +192,12 @@ class Loops(Core):
         self.open_loops += 1
         before: Held = {}
         held: Held = {}
-        supposed: set[questions.Fact] = set()
         for i in range(MOST_TURNS):
-            if i >= ROUNDS and not decided and not (endless and self._tries_on(node, states, left, returned, frame)):
+            goes_round = endless and i >= ROUNDS and self._tries_on(node, states, left, returned, frame)
+            if i >= ROUNDS and not going.decided and not goes_round:
                 break
-            entering: list[State] = []
-            for current in states:
-                current.second_round = was_second or i > 0
-                self.begins_round(current)
-                if i > 0:
-                    file_questions.has_waited(current)
-                known = current.facts
-                yes, no = self.branch(node.test, current, frame)
-                decided = decided and not (yes and no)
-                entering.extend(yes)
-                if i > 0 or not yes:
-                    finished.extend(no)
-                elif no:
-                    supposed.update(fact for entered in yes for fact in entered.facts if fact not in known)
-            if not decided and not is_short:
+            entering = self._entering(node.test, states, i, going, frame)
+            if not going.decided and not is_short:
                 self.before_loops[-1] = lists
             states = self.block(node.body, self.joined(entering), frame)
             states = self.joined([*states, *frame.continues])
@@ -206,36 +205,67 @@ class Loops(Core):
             left.extend(frame.breaks)
             frame.breaks = []
             before, held = held, counting.held(frame.scope, states)
-        counting.count_on(states, before, held, Site(frame.module, node.ordinal), not decided)
+        counting.count_on(states, before, held, Site(frame.module, node.ordinal), not going.decided)
         self.before_loops.pop()
-        if is_whole and (states or not decided):
-            for current in (*states, *finished, *left):
+        if is_whole and (states or not going.decided):
+            for current in (*states, *going.finished, *left):
                 _open_up(held_before, current)
         self.open_loops -= 1
         frame.breaks, frame.continues = outer_breaks, outer_continues
         if endless:
-            # A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
-            # One within a generator waits where it yields, for as long as nobody asks for more.
-            # What it breaks or returns upon may come in a round that is not run.
-            goes_on = left or frame.yields or _breaks(node.body)
-            if not goes_on and len(frame.returns) == returned and _returns(node.body):
-                frame.returns.extend((current, unknown("returned", frame.module, node.ordinal)) for current in states)
-                goes_on = True
-                states = []
-            after = [*finished, *(_leaving(current, left) for current in states)] if goes_on else finished
-            if frame.tries and not goes_on:
-                # It is written to end by an exception.
-                frame.raises.extend((current, Raised(None, (), hidden=True)) for current in states)
-            elif not goes_on:
-                self._runs_beside(states)
+            after = self._after_endless(node, states, going.finished, left, len(frame.returns) > returned, frame)
         else:
             left_last = [s for current in states for s in self._left_by(node.test, current, frame)]
-            after = self.block(node.orelse, self.joined([*left_last, *finished]), frame)
+            after = self.block(node.orelse, self.joined([*left_last, *going.finished]), frame)
         for current in (*after, *left):
-            current.second_round = was_second
+            current.second_round = going.was_second
             # A loop that may be entered is: what follows rests on nothing that was true when it was.
-            current.facts = tuple(fact for fact in current.facts if fact not in supposed)
+            current.facts = tuple(fact for fact in current.facts if fact not in going.supposed)
         return self.joined([*after, *left])
+
+    def _entering(self, test: ir.Expr, states: list[State], turn: int, going: _Going, frame: Frame) -> list[State]:
+        """The paths that go into a loop for a turn; what others show is taken down in ``going``."""
+        entering: list[State] = []
+        for current in states:
+            current.second_round = going.was_second or turn > 0
+            self.begins_round(current)
+            if turn > 0:
+                file_questions.has_waited(current)
+            known = current.facts
+            yes, no = self.branch(test, current, frame)
+            going.decided = going.decided and not (yes and no)
+            entering.extend(yes)
+            if turn > 0 or not yes:
+                going.finished.extend(no)
+            elif no:
+                going.supposed.update(fact for entered in yes for fact in entered.facts if fact not in known)
+        return entering
+
+    def _after_endless(
+        self,
+        node: ir.While,
+        states: list[State],
+        finished: list[State],
+        left: list[State],
+        has_returned: bool,
+        frame: Frame,
+    ) -> list[State]:
+        """What follows a loop without an end that some paths ``left``, and others are in after their turns.
+
+        A path that goes round once more leaves later, as others do; where none leaves, this one does not either.
+        One within a generator waits where it yields, for as long as nobody asks for more.
+        What it breaks or returns upon may come in a round that is not run.
+        """
+        if left or frame.yields or _breaks(node.body):
+            return [*finished, *(_leaving(current, left) for current in states)]
+        if not has_returned and _returns(node.body):
+            frame.returns.extend((current, unknown("returned", frame.module, node.ordinal)) for current in states)
+        elif frame.tries:
+            # It is written to end by an exception.
+            frame.raises.extend((current, Raised(None, (), hidden=True)) for current in states)
+        else:
+            self._runs_beside(states)
+        return finished
 
     def _is_drained(self, test: ir.Expr, state: State, frame: Frame) -> bool:
         """Whether a loop ends when a list or a queue is empty that is known whole, and short: all rounds are run."""

@@ -107,7 +107,7 @@ def _give_words(child: State, parent: State) -> None:
 def boot(machine: Machine, parent: State, start: Start, way: Way, launch: Launch) -> list[State]:
     """A fresh interpreter: nothing of the parent but its environment; spawn imports main again."""
     before = parent.process
-    poison = _server_poison(machine, parent) if way.method == "forkserver" else None
+    poison = server_poison(machine, parent) if way.method == "forkserver" else None
     of_server = not start.fresh_main and _server_imports_main(machine, way)
     process = Process(
         identity=(*before.identity, _SERVER) if of_server else child_identity(parent, start),
@@ -199,7 +199,7 @@ def _server_imports_main(machine: Machine, way: Way) -> bool:
     return way.method == "forkserver" and since and (not told or "__main__" in told)
 
 
-def _server_poison(machine: Machine, parent: State) -> Chain | None:
+def server_poison(machine: Machine, parent: State) -> Chain | None:
     """The witness of a query in what the fork server imports for its children."""
     for name, site in machine.preloads:
         state = State(Process(identity=("forkserver",), label=_SERVER, is_main=False), {})

@@ -11,7 +11,7 @@ from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Beginning, Machine
 from cudalint.machine.joining import merge
-from cudalint.machine.launch.children import boot, child_identity, fork, tell
+from cudalint.machine.launch.children import boot, child_identity, fork, server_poison, tell
 from cudalint.machine.launch.crossing import Pickler, Transfer, carried
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
@@ -93,7 +93,8 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
     if fresh:
         if way.certain and way.method != "loky":
             fix_default(machine, state, start.library, start.anchor, "starting a fresh process")
-        for anchor in _anchors(start) if way.condition is None else ():
+        of_server = way.method == "forkserver" and server_poison(machine, parent or state) is not None
+        for anchor in _anchors(start) if way.condition is None and not of_server else ():
             machine.protect(anchor, state)
         forget_late_variable(machine, state)
     before = len(machine.record.outcomes)

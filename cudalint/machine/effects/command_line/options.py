@@ -16,6 +16,7 @@ from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, WHOLE, LibraryOb
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.slices import is_rest
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     FALSE,
     NONE,
@@ -50,6 +51,10 @@ _OF_RANK = "<default of the local rank>"
 # Of the parser of a command: which parser has it, and its name; of a parser with commands: the option that names one.
 _OF, _NAME, _NAMES = "<of>", "<name>", "<names>"
 _FILE_TYPE = "argparse.FileType"
+# What it means that an option is true which is a list: that it is given.
+_LIST = "list"
+# As many words as a user writes, or none.
+_ANY_NUMBER = (const("*"), (Lib("argparse.REMAINDER"),))
 _NUMBERS = frozenset({Lib("builtins.int"), Lib("builtins.float")})
 # Of an option with one of these types and no default, to be true is to be given.
 _TEXTS = frozenset({Lib("builtins.str"), Lib("pathlib.Path")})
@@ -154,7 +159,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
     name = constant(given) if given is not None else (long[0].lstrip("-").replace("-", "_") if long else ...)
     if isinstance(name, str):
         default = call.kwargs.get("default")
-        value: Value = unknown("option", call.site, *_spelled(call, long))
+        value: Value = unknown("option", call.site, *_spelled(machine, call, long))
         note_machines(call.state, name)
         if name == "local_rank" and not is_started_by_program(call.state.process):
             # The launcher hands it to each rank, whatever its default.
@@ -166,7 +171,8 @@ def add_argument(machine: Machine, call: Call) -> Results:
         elif default is not None and default != NONE:
             is_settled = f"--{name}" not in found.fields and _is_idle(call, default)
             value = default if is_settled else _listed(machine, call, default, value)
-        value = _with_gpu(machine, call, value)
+        choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
+        value = _with_gpu(machine, choices, call, value)
         made = {} if _is_plain(machine, call) else {MADE_OPTION: const(name)}
         spelled = {f"{_SPELLED}{name}": const(_as_spelled(call, names))}
         if command_:
@@ -176,7 +182,7 @@ def add_argument(machine: Machine, call: Call) -> Results:
             made[f"{_TYPE}{name}"] = kind
         if isinstance(only(call.kwargs.get("action", NONE)), Ref):
             made[f"{_ACTION}{name}"] = _action(call, name, names)
-        made.update(_words_of_choice(machine, call, name))
+        made.update(_words_of_choice(choices, name))
         made.update(_declared(call, names, found))
         call.state.store(ref, replace(found, fields={**found.fields, f"--{name}": value, **spelled, **made}))
     else:
@@ -184,20 +190,18 @@ def add_argument(machine: Machine, call: Call) -> Results:
     return [(call.state, NONE)]
 
 
-def _words_of_choice(machine: Machine, call: Call, name: str) -> dict[str, Value]:
+def _words_of_choice(choices: Collection[Value], name: str) -> dict[str, Value]:
     """The words of which an option is one, as its choices say."""
-    choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
     words = [constant(one) for one in choices]
     return {f"{_WORDS}{name}": const(tuple(words))} if words and all(isinstance(word, str) for word in words) else {}
 
 
-def _with_gpu(machine: Machine, call: Call, value: Value) -> Value:
+def _with_gpu(machine: Machine, choices: Collection[Value], call: Call, value: Value) -> Value:
     """An option that a user may set to a GPU of torch's, as its choices say."""
-    choices = machine.exact_items(call.kwargs.get("choices", NONE), call.state) or ()
     gpus = [one for one in choices if any(text.startswith("cuda") for text in strings(one))]
     if not gpus or any(atom in value for one in gpus for atom in one):
         return value
-    return union((value, unknown("option", call.site, *_spelled(call, _long(call))), gpus[0]))
+    return union((value, unknown("option", call.site, *_spelled(machine, call, _long(call))), gpus[0]))
 
 
 def _names(call: Call) -> list[str]:
@@ -251,11 +255,22 @@ def _is_plain(machine: Machine, call: Call) -> bool:
     return is_plain and (action == NONE or isinstance(constant(action), str))
 
 
-def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
+def _is_empty_unless_given(machine: Machine, call: Call, names: list[str]) -> bool:
+    """Whether an option is a list of nothing where no user gives it: by its default, or as words in any number."""
+    default = call.kwargs.get("default", NONE)
+    is_named = any(name.startswith("-") for name in names)
+    if default == NONE:
+        return not is_named and call.kwargs.get("nargs") in _ANY_NUMBER
+    return machine.exact_items(default, call.state) == []
+
+
+def _spelled(machine: Machine, call: Call, names: list[str]) -> tuple[str, str]:
     """How a user writes an option, and what it means that it is true: of flags, that they are given."""
     action = constant(call.kwargs.get("action", NONE))
     default = constant(call.kwargs.get("default", NONE))
     flag = names[0] if names else "an argument"
+    if _is_empty_unless_given(machine, call, names):
+        return flag, _LIST
     if action == "store_false":
         return flag, "off"
     if action == "store_true" and default is not True:
@@ -305,6 +320,7 @@ def parse_args(machine: Machine, call: Call) -> Results:
     kinds: dict[str, Value] = {}
     acts: dict[str, Value] = {}
     given: dict[str, Value] = {}
+    told: list[str] | None = None
     if isinstance(found, LibraryObject):
         words = words_of(machine, call)
         said = {**found.fields, **_said_by_command(found, words or ())}
@@ -326,11 +342,41 @@ def parse_args(machine: Machine, call: Call) -> Results:
         fields |= {} if declared.UNDECLARED in found.fields else {WHOLE: TRUE}
         kinds = {k.removeprefix(_TYPE): v for k, v in found.fields.items() if k.startswith(_TYPE)}
     results: Results = []
-    for state, options in _converted(machine, call, fields, kinds, given):
+    converted = _converted(machine, call, fields, kinds, given)
+    for state, options in [way for after, made in converted for way in _left_out(after, made, told, call)]:
         for after, namespace in _namespaces(machine, replace(call, state=state), options):
             acted = _acted(machine, replace(call, state=after), {} if found is None else found.fields, acts, namespace)
             results.extend(_parsed(call, done, namespace) for done in acted)
     return results
+
+
+def _left_out(
+    state: State, options: dict[str, Value], words: list[str] | None, call: Call
+) -> list[tuple[State, dict[str, Value]]]:
+    """Lists of words are empty where a user writes none: what they are laid over stays then as it is."""
+    lists = {name: sym for name, value in options.items() if (sym := _list_of_words(value)) is not None}
+    answers = [state.fact(sym) for sym in lists.values()]
+    if not lists or True in answers:
+        return [(state, options)]
+    given = state.clone()
+    for sym in lists.values():
+        state.assume(sym, False)
+    empty = {name: (state.new(("no words", call.site, name), Sequence("list", ())),) for name in lists}
+    ways: list[tuple[State, dict[str, Value]]] = [(state, {**options, **empty})]
+    is_told = words is not None and not any(_is_given(flag, words) for _, _, flag, _ in lists.values())
+    if None not in answers or is_told:
+        return ways
+    for sym in lists.values() if len(lists) == 1 else ():
+        given.assume(sym, True)
+    return [*ways, (given, options)]
+
+
+def _list_of_words(value: Value) -> tuple[str, Site, str, str] | None:
+    """What is asked of an option that is a list of words, or of nothing: whether it is given."""
+    match only(value):
+        case Unknown(sym=("option", Site() as site, str(flag), str(kind))) if kind == _LIST:
+            return "option", site, flag, kind
+    return None
 
 
 def _is_of_user(call: Call) -> bool:
@@ -487,7 +533,7 @@ def _given_among(machine: Machine, call: Call, fields: dict[str, Value]) -> dict
     words = call.state.get(ARGV) if own else call.state.get(ref) if isinstance(ref := only(given or ()), Ref) else None
     if not isinstance(words, Sequence) or words.items is None:
         return {}
-    found: dict[str, Value] = {}
+    found = _by_place(machine, call, fields, [constant(word) for word in words.items])
     for name, spelled in fields.items():
         if not name.startswith(_SPELLED):
             continue
@@ -500,6 +546,17 @@ def _given_among(machine: Machine, call: Call, fields: dict[str, Value]) -> dict
         if value is not None:
             found[name.removeprefix(_SPELLED)] = value
     return found
+
+
+def _by_place(machine: Machine, call: Call, fields: dict[str, Value], words: list[object]) -> dict[str, Value]:
+    """What words say that stand for themselves, behind no option: ``python train.py configs/large.py``."""
+    texts = [word for word in words if isinstance(word, str)]
+    said = declared.parsed(fields, texts) if len(texts) == len(words) else None
+    if said is None or said is declared.REFUSED:
+        return {}
+    spelled = {name: str(constant(fields.get(f"{_SPELLED}{name}", ()))).split()[1:] for name in said}
+    placed = [name for name, names in spelled.items() if names and not any(n.startswith("-") for n in names)]
+    return {name: _as_value(said[name], machine, call) for name in placed}
 
 
 def _as_flag(option: Value) -> Value:

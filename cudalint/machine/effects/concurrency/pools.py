@@ -359,10 +359,30 @@ def _pool_run(
         family == "executor" and daemon_child(machine, call, f".{name}()")
     ):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    library = library_of(call)
-    context = obj.fields.get("<context>", NONE)
     parent = _parent_of_pool(machine, call, obj, family)
-    work = task(function, args, kwargs)
+    start = _start_for(machine, call, obj, name, task(function, args, kwargs), sent, parent)
+    if family == "executor":
+        launching.fix_by_fresh(machine, state, start.library, start.context, call.site)
+    before = len(machine.record.outcomes)
+    ways = launching.ways(machine, parent or state, start.library, start.context)
+    ended = [_started_by(machine, call, obj, start, way, parent) for way in ways]
+    lending.lent_since(machine, state, before, call.site, obj.site)
+    return _pool_results(machine, call, state, start, name, ended)
+
+
+def _start_for(
+    machine: Machine,
+    call: Call,
+    obj: LibraryObject,
+    name: str,
+    work: Task,
+    sent: tuple[Value, ...],
+    parent: State | None,
+) -> Start:
+    """How workers start for a task that a method of a pool, or of an executor, hands over."""
+    state = call.state
+    family = call.text("family", "pool")
+    library = library_of(call)
     single = name in ("submit", "apply", "apply_async")
     several = obj.fields.get("<many>") == TRUE
     serves_one = obj.fields.get("<reused>", TRUE) != TRUE
@@ -370,30 +390,24 @@ def _pool_run(
     reused = not serves_one or several_at_once is not False
     ends = obj.fields.get("<ends>") == TRUE
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
-    chain = machine.chain(state, call.site, f".{name}() hands work to the workers")
-    # Workers that start for this call have its function by being forked.
-    is_inherited = call.text("pickle") == "fresh"
-    start = Start(
+    given = *(sent or work.args), *dict(work.kwargs).values()
+    is_inherited = _has_it_by_being_forked(call)
+    return Start(
         launcher=_launcher(obj, name),
         family=family,
         anchor=call.site,
-        chain=chain,
+        chain=machine.chain(state, call.site, f".{name}() hands work to the workers"),
         many=several and not single and not _single_task(call, machine, state),
         reused=reused,
         daemon=(family == "pool" or call.flag("daemon")) and obj.fields.get("<daemon>") != FALSE,
-        failures={
-            "body": "crash",
-            "unpickle": "hang" if family == "pool" else "crash",
-            "initializer": "hang" if family == "pool" else "crash",
-            **failures(call),
-        },
+        failures=_failures_of(call, family),
         library=library,
         initializer=initializer_of(machine, obj, parent or state),
         initializer_anchor=obj.site,
         tasks=(*earlier, work),
         rounds=1 if single else 2,
-        pickled=(*(() if is_inherited else (function,)), *(sent or args), *kwargs.values()),
-        inherited=(obj.fields.get("<initargs>", NONE), *((function,) if is_inherited else ())),
+        pickled=given if is_inherited else (work.function, *given),
+        inherited=(obj.fields.get("<initargs>", NONE), *((work.function,) if is_inherited else ())),
         label="pool worker" if family == "pool" else "worker",
         pickler=pickler_of(machine, library),
         shares="<gpu shared>" not in obj.fields,
@@ -403,31 +417,43 @@ def _pool_run(
         made=obj.site,
         renewed=ends and family == "pool",
         ends=ends,
-        context=context,
+        context=obj.fields.get("<context>", NONE),
         keyword=next(iter(strings(obj.fields.get("<keyword>", NONE))), ""),
         place=number_of(obj.fields.get("<place>")) or 0,
         waits=call.path == obj.type or (family == "pool" and name not in _LATER),
         dropped=call.statement,
         listens=_asks_for_failures(machine, call),
     )
-    if family == "executor":
-        launching.fix_by_fresh(machine, state, library, context, call.site)
-    ended: list[Ended] = []
-    before = len(machine.record.outcomes)
+
+
+def _failures_of(call: Call, family: str) -> dict[str, str]:
+    """What becomes of a run when a worker fails: a pool starts others for ever, an executor says so."""
+    at_start = "hang" if family == "pool" else "crash"
+    return {"body": "crash", "unpickle": at_start, "initializer": at_start, **failures(call)}
+
+
+def _has_it_by_being_forked(call: Call) -> bool:
+    """Whether workers that start for a call have its function by being forked."""
+    return call.text("pickle") == "fresh"
+
+
+def _started_by(
+    machine: Machine, call: Call, obj: LibraryObject, start: Start, way: launching.Way, parent: State | None
+) -> Ended:
+    """How the workers end that start in one of the ways in which they may."""
+    state = call.state
+    work = start.tasks[-1]
+    by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
+    travels = by_name and not (_has_it_by_being_forked(call) and way.method == "fork")
+    lost = pickling_errors.unpicklable_task(state, work.function) if travels else None
+    if lost is not None:
+        return Ended(pickling_errors.lambda_task(machine, state, start, way, lost), [])
+    ended = workers.start(machine, state, call.frame, start, way, parent)
     fork_state = parent.process if parent is not None else state.process
-    for way in launching.ways(machine, parent or state, library, context):
-        by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
-        travels = by_name and not (is_inherited and way.method == "fork")
-        lost = pickling_errors.unpicklable_task(state, function) if travels else None
-        if lost is not None:
-            ended.append(Ended(pickling_errors.lambda_task(machine, state, start, way, lost), []))
-            continue
-        ended.append(workers.start(machine, state, call.frame, start, way, parent))
-        if start.renewed and way.method == "fork" and fork_state.driver is None and ended[-1].failed is None:
-            for later in _once_called_back(machine, call, obj, state):
-                ended[-1] = workers.start(machine, later, call.frame, start, way)
-    lending.lent_since(machine, state, before, call.site, obj.site)
-    return _pool_results(machine, call, state, start, name, ended)
+    if start.renewed and way.method == "fork" and fork_state.driver is None and ended.failed is None:
+        for later in _once_called_back(machine, call, obj, state):
+            ended = workers.start(machine, later, call.frame, start, way)
+    return ended
 
 
 # What asks how tasks ended, of which something else than a result may come.

@@ -245,13 +245,12 @@ def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what
     rank = questions.only_rank(state.facts)
     if device is not None and not any(opened.index == device.index for opened in process.contexts):
         note_rank(machine, state, site, what, device.index, where)
-    process = replace(process, contexts=process.contexts | {Context(visible, index, where, prepared, rank)})
     unnamed = device is None or device.index in (None, THREAD_DEFAULT)
     bare = unnamed or index == 0
     take_current(machine, state, site, what, device)
-    if process.allocated is None and bare and process.device() is None:
-        process = replace(process, allocated=where)
-    state.process = process
+    is_first = process.allocated is None and bare and process.device() is None
+    opened = process.contexts | {Context(visible, index, where, prepared, rank)}
+    state.process = replace(process, contexts=opened, allocated=where if is_first else process.allocated)
 
 
 def note_rank(machine: Machine, state: State, site: Site, what: str, index: Index, where: Chain) -> None:

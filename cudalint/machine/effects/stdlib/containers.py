@@ -607,10 +607,10 @@ def dict_method(machine: Machine, call: Call) -> Results:
             if name == "pop":
                 machine.store_dict(ref, operators.without_key(found, key), state)
             default = call.args[1] if len(call.args) > 1 else NONE
-            if machine.record.offers.made:
-                machine.record.offers.look_up(key, found)
             if name == "get" and is_choice(found, key):
                 return machine.picked(found, key, state, call.site, default)
+            if machine.record.offers.made:
+                machine.record.offers.look_up(key, found)
             value = operators.item(found, key)
             is_certain = found.exact or constant(key) in found.items or operators.is_laid_over(value)
             if not value or not is_certain:

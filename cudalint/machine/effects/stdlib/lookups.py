@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.effects.stdlib import flags
-from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import NAMESPACE, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.picking import is_choice
@@ -33,6 +34,8 @@ from cudalint.machine.values import (
 
 # How many functions or modules a name may stand for that is known in part, and how deep configurations are followed.
 MOST_NAMED, _DEEPEST = 4, 4
+# The default of a parameter that has none.
+_NOT_GIVEN: Value = (Lib("inspect.Parameter.empty"),)
 _PREDICATES = {"inspect.isfunction": Closure, "inspect.isclass": Class, "inspect.ismethod": Closure}
 
 
@@ -201,31 +204,46 @@ def _passes(machine: Machine, value: Value, call: Call) -> bool:
 
 
 def signature(machine: Machine, call: Call) -> Results:
-    """``inspect.signature(function)``: the names of its parameters, or of those of a class when it is called."""
+    """``inspect.signature(function)``: its parameters, or those of a class when it is called, by their names."""
     state = call.state
-    names = _taken(machine, only(call.args[0]) if call.args else None, state)
-    if names is None:
+    held = _parameters(machine, call, only(call.args[0]) if call.args else None)
+    if held is None:
         return [(state, unknown("signature", call.site))]
-    held: dict[Hashable, Value] = {name: unknown("parameter", call.site, name) for name in names}
     parameters = state.new(("parameters", call.site), Dict(held))
     made = LibraryObject("inspect.Signature", {"parameters": (parameters,)}, call.site)
     return [(state, (state.new(("signature", call.site), made),))]
 
 
-def _taken(machine: Machine, atom: Atom | None, state: State) -> list[str] | None:
-    """The names of the parameters of a function, or of a class when it is called; None where they are not known."""
+def _parameters(machine: Machine, call: Call, atom: Atom | None) -> dict[Hashable, Value] | None:
+    """The parameters of a function, or of a class when it is called; None where they are not known."""
+    state = call.state
     function, given = (atom.function, 1) if isinstance(atom, Bound) else (atom, 0)
     found = state.get(function) if isinstance(function, Ref) else None
     if isinstance(found, Class) and isinstance(function, Ref):
         scopes = [state.get(e.scope) if isinstance(e, Class) else None for e in machine.mro(function, state)]
         inits = [s.variables["__init__"] for s in scopes if isinstance(s, Scope) and "__init__" in s.variables]
         if not inits:
-            return [name for name, _ in machine.record_fields(function, state)] or None
+            fields = machine.record_fields(function, state)
+            return {name: unknown("parameter", call.site, name) for name, _ in fields} or None
         function, given = only(inits[0]), 1
         found = state.get(function) if isinstance(function, Ref) else None
     if not isinstance(found, Closure) or found.alias is not None:
         return None
-    return [param.name for param in found.function.params][given:]
+    return {param.name: _parameter(machine, call, found, param) for param in found.function.params[given:]}
+
+
+def _parameter(machine: Machine, call: Call, closure: Closure, param: ir.Param) -> Value:
+    """What a parameter is by default, and is said to be, where that is a name: of one that may be None it is not."""
+    default = dict(closure.defaults).get(param.name)
+    fields: dict[str, Value] = {"name": const(param.name), "default": _NOT_GIVEN if default is None else default}
+    fields["kind"] = unknown("parameter", call.site, param.name, "kind")
+    fields["annotation"] = unknown("parameter", call.site, param.name, "annotation")
+    if param.type and default != NONE and closure.scope is not None:
+        named = ir.Name(closure.function.ordinal, param.type)
+        values = machine.eval(named, call.state.clone(), Frame(closure.scope, closure.module))
+        fields["annotation"] = values[0][1] if len(values) == 1 else fields["annotation"]
+    made = LibraryObject(NAMESPACE, fields, call.site)
+    return (call.state.new(("parameter", call.site, param.name), made),)
 
 
 # -- dotted names ----------------------------------------------------------------------------------------------------

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable
 
+from cudalint.machine import operators
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Lib, Ref, Value, const, constant, only, unknown
+from cudalint.machine.values import NONE, TRUE, Bound, Lib, Partial, Ref, Value, const, constant, only, unknown
 
 _PATTERN, _MATCH = "re.Pattern", "re.Match"
 _FINDING = frozenset({"match", "search", "fullmatch"})
@@ -20,6 +21,11 @@ _OF_MATCHES = frozenset({"group", "groups", "groupdict", "start", "end", "span",
 _LONGEST, _MOST_WAYS = 200, 10**6
 # Texts in which also parts of parts may be repeated.
 _SHORT = 12
+# Of a match: it is of a part of the text, of which its place in the whole is not kept.
+_WITHIN, _OF_PLACES = "<within>", frozenset({"start", "end", "span"})
+_MOST_PLACES = 16
+_SPECIAL = "\\.^$*+?{}[]()|"
+_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
 
 
@@ -41,9 +47,21 @@ def asked(machine: Machine, call: Call) -> Results | None:
         return _compiled(call, expression)
     texts = 2 if name == "sub" else 1
     flags = _flags(call, args[texts:] if found is None else None, found)
+    if (
+        name == "sub"
+        and flags is not None
+        and len(args) == 2
+        and isinstance(args[1], str)
+        and _is_function(call.args[-2])
+    ):
+        return _replaced(machine, call, expression, flags, args[1])
     if flags is None or len(args) < texts or not all(isinstance(text, str) for text in args[:texts]):
         return None
     return _sought(call, name, expression, flags, [str(text) for text in args[:texts]])
+
+
+def _is_function(value: Value) -> bool:
+    return isinstance(only(value), Ref | Bound | Partial)
 
 
 def _compiled(call: Call, expression: str) -> Results | None:
@@ -88,13 +106,88 @@ def _sought(call: Call, name: str, expression: str, flags: int, texts: list[str]
     return [(state, (state.new(("match", site), LibraryObject(_MATCH, fields, site)),))]
 
 
+def _replaced(machine: Machine, call: Call, expression: str, flags: int, text: str) -> Results | None:
+    """``re.sub(pattern, function, text)``: the function is called with each place that fits, one after the other."""
+    places = _places(expression, flags, text)
+    if places is None:
+        return None
+    function, site = call.args[-2], call.site
+    paths: list[tuple[State, list[Value]]] = [(call.state, [])]
+    end = 0
+    for start, stop in places:
+        fields = {"pattern": const(expression), "flags": const(flags), "text": const(text[start:stop])}
+        fields |= {"<how>": const("match"), _WITHIN: TRUE}
+        paths = [
+            (after, [*parts, const(text[end:start]), made])
+            for state, parts in paths
+            for after, made in machine.call_value(
+                function,
+                [(state.new(("match", site), LibraryObject(_MATCH, fields, site)),)],
+                {},
+                state,
+                call.frame,
+                site,
+            )
+        ]
+        end = stop
+    sym = ("sub", call.receiver, site)
+    return [
+        (
+            after,
+            operators.joined([part for part in (*parts, const(text[end:])) if part != const("")], sym)
+            if places
+            else const(text),
+        )
+        for after, parts in paths
+    ]
+
+
+def _places(expression: str, flags: int, text: str) -> list[tuple[int, int]] | None:
+    """Where an expression fits into a text; None where Python might look for that for long.
+
+    Of one that begins with letters as they stand, such as ``${``, it can be looked for at these alone.
+    """
+    begin = _literal_start(expression)
+    try:
+        found = re.compile(expression, flags)
+    except re.error:
+        return None
+    if _is_quick(expression, text):
+        places = [place.span() for place in found.finditer(text)]
+    elif not begin or flags or text.count(begin) > _MOST_PLACES or not _is_quick(expression, " " * _LONGEST):
+        return None
+    else:
+        starts = [place.start() for place in re.finditer(re.escape(begin), text)]
+        fitting = (found.match(text, start, start + _LONGEST) for start in starts)
+        places = [place.span() for place in fitting if place is not None]
+    # What fits only beside something else is not found again in what fits.
+    alone = (found.fullmatch(text[start:stop]) for start, stop in places)
+    return places if len(places) <= _MOST_PLACES and all(place is not None for place in alone) else None
+
+
+def _literal_start(expression: str) -> str:
+    """The letters that an expression begins with, as they stand in a text."""
+    letters, i = "", 0
+    while i < len(expression):
+        is_escaped = expression[i] == "\\" and i + 1 < len(expression) and not expression[i + 1].isalnum()
+        if not is_escaped and expression[i] in _SPECIAL:
+            break
+        letters += expression[i + 1] if is_escaped else expression[i]
+        i += 1 + is_escaped
+    if "|" in expression:
+        return ""
+    return letters[:-1] if expression[i : i + 1] in ("*", "+", "?", "{") else letters
+
+
 def _is_quick(expression: str, text: str) -> bool:
     """Whether there are few ways to fit an expression into a text: each repeated part may end at any place of it."""
     if len(expression) > _LONGEST or len(text) > _LONGEST:
         return False
     if _REPEATED_GROUP.search(expression) is not None and len(text) > _SHORT:
         return False
-    repeated, chosen = sum(map(expression.count, "*+{")), sum(map(expression.count, "?|"))
+    # ``\{`` repeats nothing.
+    plain = _ESCAPED.sub("", expression)
+    repeated, chosen = sum(map(plain.count, "*+{")), sum(map(plain.count, "?|"))
     return repeated < _MOST_WAYS.bit_length() and (len(text) + 1) ** repeated * 2**chosen <= _MOST_WAYS
 
 
@@ -103,6 +196,8 @@ def _of_match(call: Call, name: str) -> Results | None:
     fields = _fields(call)
     args = [constant(value) for value in call.args]
     if fields is None or name not in _OF_MATCHES or ... in args or call.kwargs:
+        return None
+    if _WITHIN in fields and name in _OF_PLACES:
         return None
     pattern, flags, text, how = (constant(fields[part]) for part in ("pattern", "flags", "text", "<how>"))
     match = getattr(re.compile(str(pattern), flags if isinstance(flags, int) else 0), str(how))(str(text))

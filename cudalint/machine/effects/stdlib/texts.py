@@ -9,7 +9,10 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.state import State
 from cudalint.machine.values import FALSE, Const, Dev, Lib, Rank, Ref, Value, const, constant, only, unknown
+
+_ENVIRONMENT = Lib("os.environ")
 
 
 def str_method(machine: Machine, call: Call) -> Results:
@@ -39,17 +42,36 @@ def str_method(machine: Machine, call: Call) -> Results:
 
 
 def template(machine: Machine, call: Call) -> Results:
-    """``Template(text).substitute({...}, name=value)``, ``safe_substitute``."""
+    """``Template(text).substitute({...}, name=value)``, ``safe_substitute``; ``os.path.expandvars(text)``."""
     made, state = library_object(call), call.state
-    text = constant(made.fields.get("template", ())) if made is not None else ...
-    held = mappings.dict_of(only(call.args[0]), state) if call.args else None
-    found = None if held is None else state.get(held)
-    if not isinstance(text, str) or call.open or (call.args and not (isinstance(found, Dict) and found.exact)):
+    is_expanded = call.text("kind") == "environment"
+    text = constant(
+        call.args[0] if is_expanded and call.args else () if made is None else made.fields.get("template", ())
+    )
+    if isinstance(text, str) and "$" not in text:
+        return [(state, const(text))]
+    named = _by_environment(state) if is_expanded else _by_mapping(call)
+    if not isinstance(text, str) or named is None:
         return [(state, unknown("template", call.site))]
-    given = found.items if isinstance(found, Dict) else {}
-    named = {**{key: value for key, value in given.items() if isinstance(key, str)}, **call.kwargs}
     sym = ("template", call.receiver, call.site)
-    return [(state, formats.by_template(text, named.get, sym, keeps=call.path.endswith("safe_substitute")))]
+    return [(state, formats.by_template(text, named, sym, keeps=call.path.endswith("safe_substitute")))]
+
+
+def _by_mapping(call: Call) -> formats.Named | None:
+    """What names in a template stand for; None where that is not known."""
+    if call.args and only(call.args[0]) == _ENVIRONMENT:
+        return _by_environment(call.state)
+    held = mappings.dict_of(only(call.args[0]), call.state) if call.args else None
+    found = None if held is None else call.state.get(held)
+    if call.open or (call.args and not (isinstance(found, Dict) and found.exact)):
+        return None
+    given = found.items if isinstance(found, Dict) else {}
+    return {**{key: value for key, value in given.items() if isinstance(key, str)}, **call.kwargs}.get
+
+
+def _by_environment(state: State) -> formats.Named:
+    """What variables of the environment stand for: what the program set them to, or whoever starts it."""
+    return lambda name: state.process.environ(name) or unknown("environ", name)
 
 
 def _shown(machine: Machine, value: Value, text: str, call: Call) -> Value:
