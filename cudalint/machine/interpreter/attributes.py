@@ -334,18 +334,27 @@ class Attributes(Core):
         return [(state, unknown("object", ref.address, name))]
 
     def _own_of_class(self, ref: Ref, found: Class, name: str, state: State, site: Site) -> Value | None:
-        """What every class has: its order, and the names that its body binds; of an Enum, its members."""
+        """What every class has: its order, the names that its body binds; an Enum's members, a dataclass's fields."""
         if name == "__members__" and found.members:
             members: dict[Hashable, Value] = dict(enums.named(found, state).items())
             return (state.new(("members", site), Dict(members)),)
         if name == "__mro__":
             return (state.new(("order", site), Sequence("tuple", order_of(ref, self.mro(ref, state), state))),)
+        if found.is_dataclass and (named := self._named_fields(ref, found, name, state)):
+            described: dict[Hashable, Value] = {field: unknown(name, site, field) for field in named}
+            return (state.new((name, site), Dict(described)),)
         scope = state.get(found.scope)
         if name != "__dict__" or not isinstance(scope, Scope):
             return None
         items: dict[Hashable, Value] = {each: unknown("class", found.qualname, each) for each in vars(_Plain)}
         items.update((k, v) for k, v in scope.variables.items() if not k.startswith("<"))
         return (state.new(("namespace", site), Dict(items, exact=not found.is_dataclass and not found.meta)),)
+
+    def _named_fields(self, ref: Ref, found: Class, name: str, state: State) -> dict[str, object]:
+        """The names that a dataclass has annotations of in its own body, or all of whose fields it knows."""
+        if name == "__dataclass_fields__":
+            return dict(self.record_fields(ref, state))
+        return {**dict(found.fields), **dict(found.types)} if name == "__annotations__" else {}
 
     def _method_of_abstract(self, cls: Ref, name: str, state: State) -> str | None:
         """What a class has that is abstract: it can be told which others count as one below it."""

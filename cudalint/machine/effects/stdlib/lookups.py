@@ -206,20 +206,30 @@ def _passes(machine: Machine, value: Value, call: Call) -> bool:
 def signature(machine: Machine, call: Call) -> Results:
     """``inspect.signature(function)``: its parameters, or those of a class when it is called, by their names."""
     state = call.state
-    atom = only(call.args[0]) if call.args else None
+    held = _parameters(machine, call, only(call.args[0]) if call.args else None)
+    if held is None:
+        return [(state, unknown("signature", call.site))]
+    parameters = state.new(("parameters", call.site), Dict(held))
+    made = LibraryObject("inspect.Signature", {"parameters": (parameters,)}, call.site)
+    return [(state, (state.new(("signature", call.site), made),))]
+
+
+def _parameters(machine: Machine, call: Call, atom: Atom | None) -> dict[Hashable, Value] | None:
+    """The parameters of a function, or of a class when it is called; None where they are not known."""
+    state = call.state
     function, given = (atom.function, 1) if isinstance(atom, Bound) else (atom, 0)
     found = state.get(function) if isinstance(function, Ref) else None
     if isinstance(found, Class) and isinstance(function, Ref):
         scopes = [state.get(e.scope) if isinstance(e, Class) else None for e in machine.mro(function, state)]
         inits = [s.variables["__init__"] for s in scopes if isinstance(s, Scope) and "__init__" in s.variables]
-        function, given = (only(inits[0]), 1) if inits else (None, 0)
+        if not inits:
+            fields = machine.record_fields(function, state)
+            return {name: unknown("parameter", call.site, name) for name, _ in fields} or None
+        function, given = only(inits[0]), 1
         found = state.get(function) if isinstance(function, Ref) else None
     if not isinstance(found, Closure) or found.alias is not None:
-        return [(state, unknown("signature", call.site))]
-    held = {param.name: _parameter(machine, call, found, param) for param in found.function.params[given:]}
-    parameters = state.new(("parameters", call.site), Dict(dict(held.items())))
-    made = LibraryObject("inspect.Signature", {"parameters": (parameters,)}, call.site)
-    return [(state, (state.new(("signature", call.site), made),))]
+        return None
+    return {param.name: _parameter(machine, call, found, param) for param in found.function.params[given:]}
 
 
 def _parameter(machine: Machine, call: Call, closure: Closure, param: ir.Param) -> Value:
