@@ -501,10 +501,12 @@ def _placed_kinds(states: list[State]) -> list[int]:
     placed: list[list[Hashable]] = [[] for _ in states]
     for address in changed:
         things = [state.at(address) for state in states]
-        # Most objects are the same on all paths, and tell nothing.
-        if any(thing is not things[0] for thing in things):
+        # Most objects are the same on all paths, and tell nothing; of others many paths have the same.
+        different = {id(thing): thing for thing in things}
+        if len(different) > 1:
+            held = {key: tuple(_placed_in(address, thing)) for key, thing in different.items()}
             for found, thing in zip(placed, things, strict=True):
-                found.extend(_placed_in(address, thing))
+                found.extend(held[id(thing)])
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(frozenset(found), len(numbers)) for found in placed]
 
