@@ -86,7 +86,7 @@ class Layout:
     def _absolute(
         self, folder: str, parts: list[str], holds_script: Callable[[str], bool], is_library: bool, for_tests: bool
     ) -> str | None:
-        own = self._root(folder)
+        own = self.outside_packages(folder)
         comes_with_python = parts[0] in sys.stdlib_module_names
         if is_library or comes_with_python:
             found = self._before_library(own, parts, not comes_with_python) or self._of_own_package(folder, parts)
@@ -190,7 +190,8 @@ class Layout:
             yield root
             yield os.path.join(root, "src")
 
-    def _root(self, folder: str) -> str:
+    def outside_packages(self, folder: str) -> str:
+        """The nearest folder, itself or above, that is no package."""
         while folder in self.packages:
             folder = os.path.dirname(folder)
         return folder
@@ -301,15 +302,9 @@ def layout(paths: Iterable[str], root: str | None) -> Layout:
             spaces[name].add(above)
     result.namespaces = dict(spaces)
     result.holders = frozenset(map(os.path.dirname, result.packages))
-    result.top = root or _above_packages(_common(os.path.dirname(p) for p in ordered), result.packages)
+    # From there what lies in a package is imported, and mostly started: beside it are its settings.
+    result.top = root or result.outside_packages(_common(os.path.dirname(p) for p in ordered))
     return result
-
-
-def _above_packages(folder: str, packages: set[str]) -> str:
-    """The folder from which what lies in a package is imported, and mostly started: beside it are its settings."""
-    while folder in packages:
-        folder = os.path.dirname(folder)
-    return folder
 
 
 def _common(folders: Iterable[str]) -> str:

@@ -358,17 +358,18 @@ def _left_out(
     answers = [state.fact(sym) for sym in lists.values()]
     if not lists or True in answers:
         return [(state, options)]
-    given = state.clone()
+    is_told = words is not None and not any(_is_given(flag, words) for _, _, flag, _ in lists.values())
+    given = None if is_told or None not in answers else state.clone()
     for sym in lists.values():
         state.assume(sym, False)
     empty = {name: (state.new(("no words", call.site, name), Sequence("list", ())),) for name in lists}
-    ways: list[tuple[State, dict[str, Value]]] = [(state, {**options, **empty})]
-    is_told = words is not None and not any(_is_given(flag, words) for _, _, flag, _ in lists.values())
-    if None not in answers or is_told:
-        return ways
+    left_out = state, {**options, **empty}
+    if given is None:
+        return [left_out]
+    # Of several nobody knows which one is given.
     for sym in lists.values() if len(lists) == 1 else ():
         given.assume(sym, True)
-    return [*ways, (given, options)]
+    return [left_out, (given, options)]
 
 
 def _list_of_words(value: Value) -> tuple[str, Site, str, str] | None:

@@ -390,7 +390,7 @@ def _start_for(
     reused = not serves_one or several_at_once is not False
     ends = obj.fields.get("<ends>") == TRUE
     earlier = _earlier_tasks(call, state, work) if single and reused else ()
-    given = *(sent or work.args), *dict(work.kwargs).values()
+    given = *(sent or work.args), *(value for _, value in work.kwargs)
     is_inherited = _has_it_by_being_forked(call)
     return Start(
         launcher=_launcher(obj, name),

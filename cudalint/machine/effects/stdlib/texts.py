@@ -45,9 +45,10 @@ def template(machine: Machine, call: Call) -> Results:
     """``Template(text).substitute({...}, name=value)``, ``safe_substitute``; ``os.path.expandvars(text)``."""
     made, state = library_object(call), call.state
     is_expanded = call.text("kind") == "environment"
-    text = constant(
-        call.args[0] if is_expanded and call.args else () if made is None else made.fields.get("template", ())
-    )
+    if is_expanded:
+        text = constant(call.args[0] if call.args else ())
+    else:
+        text = constant(made.fields.get("template", ()) if made is not None else ())
     if isinstance(text, str) and "$" not in text:
         return [(state, const(text))]
     named = _by_environment(state) if is_expanded else _by_mapping(call)
