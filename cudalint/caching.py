@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 
 from cudalint.config import Config, ConfigError
 from cudalint.secret import Malformed, Unsafe, secret
 from cudalint.store import DEFAULT_FOLDER, Store
+from cudalint.structs import Frozen
 
 FOLDER_VARIABLE = "CUDALINT_CACHE_DIR"
 OFF_VARIABLE = "CUDALINT_NO_CACHE"
 _NO = frozenset({"", "0", "false"})
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Frozen):
     """The store of a run, or why it has none."""
 
     store: Store | None = None

@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, TypeVar, cast, get_args
 
 from cudalint import disk, rules, siblings
@@ -25,6 +24,7 @@ from cudalint.limits import (
 from cudalint.policy.globs import BadPattern, Globs
 from cudalint.policy.selection import ALL, Layer, Selection, is_selector
 from cudalint.project import deployments
+from cudalint.structs import Frozen, field, replace
 
 Version: TypeAlias = tuple[int, int]
 Versions: TypeAlias = tuple[Version, Version]
@@ -92,8 +92,7 @@ class ConfigError(Exception):
     """The configuration says something that cudalint cannot follow; the text is one clear line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Frozen):
     """What the options of a run say on top of every configuration file: rules, and patterns for files."""
 
     layer: Layer = field(default_factory=Layer)
@@ -102,8 +101,7 @@ class Given:
     extend_exclude: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class Config(Frozen):
     """How a run is done. ``source`` is the pyproject.toml that was read, ``root`` the project's directory."""
 
     root: str | None = None
@@ -151,8 +149,7 @@ class Config:
         return replace(self, severity=(), baseline=None, target_versions=(here, here), pythons_by_folder=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Pythons:
+class Pythons(Frozen):
     """The Pythons that programs below a folder run on, and whether ``target-version`` said so."""
 
     versions: Versions = DEFAULT_VERSIONS

@@ -11,8 +11,9 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
+
+from cudalint.structs import Frozen, Mutable, field
 
 _PACKAGE = "__init__"
 _IMPORT = re.compile(
@@ -40,8 +41,7 @@ class Bytes(Protocol):
 _File = TypeVar("_File", bound=Bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(Frozen):
     """How much is read: files, and the bytes of all of them. A file of more than ``largest`` bytes takes none of these.
 
     What is larger is not looked at, whatever is in it.
@@ -56,8 +56,7 @@ class Room:
         return Room(max(1, self.files // _OUTSIDE), max(1, self.size // _OUTSIDE), self.largest)
 
 
-@dataclass(frozen=True, slots=True)
-class Context(Generic[_File]):
+class Context(Frozen, Generic[_File]):
     """What was read around the files that a run is about, and what to say of the rest."""
 
     files: tuple[_File, ...] = ()
@@ -67,8 +66,7 @@ class Context(Generic[_File]):
         return Context((*self.files, *other.files), (*self.notes, *other.notes))
 
 
-@dataclass(slots=True)
-class Around(Generic[_File]):
+class Around(Mutable, Generic[_File]):
     """The files around those that a run is about, as far as there is room for them.
 
     A file may hold several programs. ``known`` are the paths that need not be read.

@@ -9,12 +9,12 @@ import stat
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from cudalint import disk
 from cudalint.ignore_files import IgnoreFile, read_ignore_file, says_ignored
 from cudalint.policy.globs import Globs
+from cudalint.structs import Frozen
 
 # Python's own for programs, and for programs without a console; and notebooks.
 SUFFIXES = (".py", ".pyw", ".ipynb")
@@ -34,8 +34,7 @@ class NotFound(Exception):
     """A path that was named does not exist; the text is the path."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exclusion:
+class Exclusion(Frozen):
     """What is not read when a directory is walked: patterns, which count from ``root``.
 
     Those in ``lenient`` are names that packages have too: a package of that name within a package is read.
@@ -84,8 +83,7 @@ def discover(
     return tuple(sorted(found))
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(Frozen):
     """The files below some folders, those in few folders first; ``is_all`` unless there are more."""
 
     paths: tuple[str, ...]

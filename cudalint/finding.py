@@ -5,8 +5,9 @@ Rows and columns are 1-based; columns count characters; ends are exclusive.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
+
+from cudalint.structs import Frozen, Ordered
 
 
 class Severity(Enum):
@@ -42,16 +43,14 @@ class StepKind(Enum):
     STEP = "step"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Position:
+class Position(Ordered):
     """A place in a text: 1-based row, 1-based column in characters."""
 
     row: int
     column: int
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Span:
+class Span(Ordered):
     """A stretch of one file, its end exclusive."""
 
     filename: str
@@ -66,8 +65,7 @@ def at(filename: str, row: int, column: int) -> Span:
     return Span(filename, Position(row, column), Position(row, column + 1))
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Frozen):
     """One step of the path that leads to a finding.
 
     ``process`` names the process the step runs in: ``main``, ``worker``, ``rank`` ...
@@ -79,16 +77,14 @@ class Step:
     process: str
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Frozen):
     """Replace the text in ``span`` by ``content``."""
 
     span: Span
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Fix:
+class Fix(Frozen):
     """A repair: what it does, how far it can be trusted, and its edits.
 
     ``reason`` says why it is not safer, in words that complete "because"; None for a safe one. A repair that is
@@ -101,8 +97,7 @@ class Fix:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Frozen):
     """One violation of one rule.
 
     ``span`` is the anchor: the call that names the worker or passes the value.

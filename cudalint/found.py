@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from cudalint.config import DEFAULT_VERSIONS, Versions
 from cudalint.finding import Finding, Severity
 from cudalint.policy.baseline import Entry
 from cudalint.settings_files import NONE_READ, SettingsRead
+from cudalint.structs import Frozen, field
 from cudalint.text.source import Cells
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
+class Effort(Frozen):
     """What a run cost before it looked for repairs, in units that do not depend on the computer.
 
     ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
@@ -32,8 +31,7 @@ class Effort:
     kept: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(Frozen):
     """What a run found.
 
     ``silenced`` is what a comment or the configuration hides; ``known`` is what a baseline does, if the run
@@ -59,4 +57,4 @@ class Report:
     vanished: tuple[Entry, ...] = ()
     is_compared: bool = False
     fail_on: Severity = Severity.WARNING
-    settings: SettingsRead = field(default=NONE_READ, compare=False)
+    settings: SettingsRead = NONE_READ

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cudalint import disk
 from cudalint.ignored import Ignored
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class IgnoreFile:
+class IgnoreFile(Frozen):
     """The patterns of one .gitignore, which count from its own directory."""
 
     directory: str

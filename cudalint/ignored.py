@@ -10,9 +10,9 @@ import codecs
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 
+from cudalint.structs import Frozen
 from cudalint.text.lines import split_rows
 
 # No path is longer, so a longer pattern is no honest one.
@@ -40,8 +40,7 @@ class _FitsNothing(ValueError):
     """A pattern that git takes for nothing: a set that is not closed, or a class that is none."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Frozen):
     """One pattern: its names from the folder down, where None stands for any folders; and what it says."""
 
     names: tuple[re.Pattern[str] | None, ...]

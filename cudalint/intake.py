@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from cudalint import disk, rules
 from cudalint.finding import Finding, at
 from cudalint.limits import DEFAULT
+from cudalint.structs import Frozen, Mutable, field
 from cudalint.text.decode import Refusal, decode, searched
 from cudalint.text.guard import too_large
 from cudalint.text.source import SourceFile
@@ -20,8 +20,7 @@ _NOTEBOOK = ".ipynb"
 _SPOKEN = frozenset({"python", "ipython", "python3", "ipython3"})
 
 
-@dataclass(frozen=True, slots=True)
-class Intake:
+class Intake(Frozen):
     """Files as they were read.
 
     ``sources`` may be analysed. ``mattering`` are the paths of those that speak of CUDA or processes; only
@@ -49,8 +48,7 @@ class Intake:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Read:
+class Read(Frozen):
     """A file as the disk gave it: its bytes, or why there are none.
 
     ``is_nothing`` says that no program is there at all, so that nothing is left unchecked. ``source`` is there where
@@ -74,8 +72,7 @@ def states(files: Iterable[Read]) -> Iterator[str | bytes]:
         yield from (file.path, "" if file.refusal is None else file.refusal.reason, file.data)
 
 
-@dataclass(slots=True)
-class _Collector:
+class _Collector(Mutable):
     """An intake under construction."""
 
     matters: Callable[[bytes], bool]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cudalint.structs import Frozen
 
 # The most that each may be set to: what is read at all, and what the parser and the stack of a process hold.
 MOST_FILE_SIZE = 256_000_000
@@ -15,8 +15,7 @@ MOST_CONTEXT_SIZE = 100_000_000_000
 MOST_BITS = 4_096
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Frozen):
     """Where a file is refused, and where an analysis is cut off.
 
     ``file_size``: bytes of a file that mentions CUDA or processes. ``depth``: calls within one another. ``steps``:

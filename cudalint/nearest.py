@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 
 from cudalint import config
 from cudalint.config import Config, Pythons, Versions
@@ -12,6 +11,7 @@ from cudalint.discovery import PROJECT_FILE, Exclusion
 from cudalint.finding import Applicability, Finding
 from cudalint.policy.globs import Globs
 from cudalint.policy.selection import matches, most_specific
+from cudalint.structs import replace
 
 
 class Nearest:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 
 from cudalint import caching, config
 from cudalint.caching import Cache
 from cudalint.config import Config, ConfigError, Given
 from cudalint.policy.selection import Layer, Selection
 from cudalint.session import Session
+from cudalint.structs import Frozen, replace
 
 Path = str | os.PathLike[str]
 # How a host spells an option to whoever gave it.
@@ -20,8 +20,7 @@ Spelling = Callable[[str], str]
 Waiting = Callable[[str], AbstractContextManager[object]]
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Frozen):
     """Settings of a run; ``None`` and nothing mean that the project's settings decide.
 
     Attributes:
@@ -119,8 +118,7 @@ class Options:
         return os.path.abspath(named) if named else None
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Frozen):
     """A session as it was asked for, with its configuration and cache; ``warnings`` are about what was known before."""
 
     config: Config

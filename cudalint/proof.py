@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from cudalint.structs import Frozen
 
 _PACKAGE = Path(__file__).resolve().parent
 _Place: TypeAlias = tuple[str, str, str, str]
@@ -17,8 +18,7 @@ _SEEN = frozenset({"confirmed", "latent"})
 _NOTEBOOKS = "notebooks"
 
 
-@dataclass(frozen=True, slots=True)
-class Proof:
+class Proof(Frozen):
     """So many programs with a finding of a rule ended in one way on one kind of GPU, whatever their number."""
 
     code: str

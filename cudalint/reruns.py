@@ -8,10 +8,10 @@ found there and nowhere else is a note: it is true of that order, and comes to n
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from cudalint.finding import Finding, Position, Severity, Span
+from cudalint.structs import Frozen, replace
 from cudalint.text.decode import searched
 from cudalint.text.lines import Rows
 from cudalint.text.source import Cells, SourceFile
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 Analyse = Callable[[Sequence[SourceFile], frozenset[str]], "Analysis"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Rerun:
+class _Rerun(Frozen):
     """A notebook's program with cells once more at its end, and the row of the notebook's own program for each row."""
 
     source: SourceFile

@@ -8,7 +8,6 @@ machine.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import Any
 
 from cudalint import fingerprint
@@ -17,12 +16,12 @@ from cudalint.policy.baseline import Entry
 from cudalint.policy.identity import Identity
 from cudalint.settings_files import NONE_READ, SettingsRead
 from cudalint.store import Store
+from cudalint.structs import Frozen, replace
 
 _KIND = "results"
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Frozen):
     """What was found. ``texts`` are the paths of the files whose text the report needs.
 
     ``is_partial`` says that what was asked does not decide it: the rest of the project has to be read too.
@@ -41,8 +40,7 @@ class Result:
     settings: SettingsRead = NONE_READ
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Frozen):
     """What is asked, as far as it is said; without a store nothing is known of it, and nothing kept."""
 
     store: Store | None

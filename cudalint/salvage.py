@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from cudalint.finding import Finding
 from cudalint.found import Effort
 from cudalint.intake import INTERNAL_ERROR, Intake, about_file
+from cudalint.structs import Frozen, field, replace
 from cudalint.text.source import SourceFile
 
 if TYPE_CHECKING:
     from cudalint.project.analysis import Analysis
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Frozen):
     """What came back from the analysis, or from what was left of it after an internal error."""
 
     findings: tuple[Finding, ...] = ()

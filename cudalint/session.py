@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,6 +39,7 @@ from cudalint.results import Question, Result
 from cudalint.salvage import Outcome, of_analyses, salvage, without_repairs
 from cudalint.settings_files import NONE_READ, SettingsRead
 from cudalint.store import Store
+from cudalint.structs import replace
 from cudalint.text.noqa import Suppressions, may_suppress, suppressions
 from cudalint.text.source import Cells, SourceFile
 from cudalint.unparsed import syntax_errors, worth_reading

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from cudalint import disk, fingerprint
 from cudalint.ignore_files import is_ignored
+from cudalint.structs import Mutable, Partly, field
 from cudalint.text import settings
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsRead:
-    """What a run rests on: below ``top``, files by path, and what tells whether they hold what they held."""
+class SettingsRead(Partly):
+    """What a run rests on: below ``top``, files by path, and what tells whether they hold what they held.
+
+    What a run says is the same whatever it rests on.
+    """
 
     top: str = ""
     files: tuple[tuple[str, str], ...] = ()
+
+    def compared(self) -> None:
+        """Nothing of it."""
 
     def holds(self) -> bool:
         """Whether they hold it still."""
@@ -26,8 +31,7 @@ class SettingsRead:
 NONE_READ = SettingsRead()
 
 
-@dataclass(slots=True)
-class SettingsFiles:
+class SettingsFiles(Mutable):
     """What was read of them, by path. ``top`` is the folder outside of which nothing is read."""
 
     top: str

@@ -11,12 +11,12 @@ import ast
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 import tomli
 
 from cudalint import disk
 from cudalint.discovery import PROJECT_FILE
+from cudalint.structs import Mutable
 
 _NAME = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _PATH = re.compile(r"@\s*(?:file:/*)?(?:\$\{PROJECT_ROOT\}|\{root(?::uri)?\})/*([^\s;#]+)")
@@ -54,12 +54,11 @@ def _is_within(path: str, folder: str) -> bool:
 # -- projects of the repository -----------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Repository:
+class _Repository(Mutable):
     """The projects that lie beside a project, by name; looked for when the first of them is required."""
 
     top: str | None
-    _projects: dict[str, str] | None = field(default=None)
+    _projects: dict[str, str] | None = None
 
     def project(self, name: str) -> str | None:
         if self._projects is None:

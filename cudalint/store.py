@@ -29,8 +29,9 @@ import re
 import stat
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from hashlib import blake2b
+
+from cudalint.structs import Frozen, Mutable, field
 
 DEFAULT_FOLDER = ".cudalint_cache"
 MOST_BYTES = 512_000_000
@@ -62,8 +63,7 @@ _FILES = {
 _COUNTER = itertools.count()
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry:
+class _Entry(Frozen):
     """A file of the store as it lies on the disk."""
 
     path: str
@@ -72,8 +72,7 @@ class _Entry:
     is_temporary: bool
 
 
-@dataclass(slots=True)
-class Store:
+class Store(Mutable):
     """The entries of one folder that one secret signs. ``problem`` is the first thing that went wrong, in words."""
 
     folder: str

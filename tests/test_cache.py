@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import json
 import os
@@ -33,6 +32,7 @@ from cudalint.ir.walk import functions
 from cudalint.report.render import OutputFormat
 from cudalint.session import Session
 from cudalint.store import Store
+from cudalint.structs import Struct, replace
 
 ROOT = Path(__file__).parent.parent
 FIXTURES = sorted(ROOT.joinpath("fixtures").rglob("*.py"))
@@ -117,7 +117,7 @@ def check(top: Path, store: Store | None, found: Config | None = None, **options
 
 def told(report: Report) -> Report:
     """A report without what it cost."""
-    return dataclasses.replace(report, effort=Report().effort)
+    return replace(report, effort=Report().effort)
 
 
 def parsed(done: subprocess.CompletedProcess[str]) -> int:
@@ -368,7 +368,7 @@ def test_a_class_elsewhere_that_becomes_a_process_makes_a_launch_of_what_was_non
 def test_the_rest_of_the_project_counts_too(project: Path, store: Store, around: str | None) -> None:
     if around is None:
         (project / "pyproject.toml").unlink()
-    found = dataclasses.replace(config.load([str(project)]), root=None if around is None else str(project))
+    found = replace(config.load([str(project)]), root=None if around is None else str(project))
     train = str(project / "train.py")
 
     def codes(store: Store | None) -> list[str]:
@@ -687,9 +687,9 @@ def same(left: Any, right: Any) -> bool:
         return False
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(same, left, right))
-    if not dataclasses.is_dataclass(left):
+    if not isinstance(left, Struct):
         return repr(left) == repr(right) if isinstance(left, float | complex) else left == right
-    names = [part.name for part in dataclasses.fields(left)]
+    names = left.__struct_fields__
     return all(same(getattr(left, name), getattr(right, name)) for name in names)
 
 
@@ -753,7 +753,7 @@ def test_a_form_does_not_depend_on_where_its_file_lies(store: Store) -> None:
 def test_syntax_errors_are_kept(store: Store) -> None:
     first, again = (read("def (:\n", "a.py", "a", store) for _ in range(2))
     assert isinstance(first.module, Unparsable)
-    assert again == dataclasses.replace(first, is_fresh=False)
+    assert again == replace(first, is_fresh=False)
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="pickle minds the stack of the process there, not the limit")

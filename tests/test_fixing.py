@@ -9,7 +9,6 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Span
 from cudalint.fixing.rounds import Changed, fix_text
 from cudalint.fixing.write import Refused, clear_leftovers, write, write_together
 from cudalint.found import Effort, Report
+from cudalint.structs import replace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import subprocess
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from format_schemas import GITLAB, RDJSON
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Severity, Span
 from cudalint.found import Effort, Report
 from cudalint.report.render import OutputFormat, Style, render
+from cudalint.structs import replace
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -27,7 +27,7 @@ PLACE = Span("/project/train.py", Position(12, 10), Position(12, 17))
 @pytest.fixture
 def report(finding: Finding) -> Report:
     """An error, a warning and a note."""
-    others = (dataclasses.replace(finding, severity=one, span=PLACE) for one in (Severity.WARNING, Severity.NOTE))
+    others = (replace(finding, severity=one, span=PLACE) for one in (Severity.WARNING, Severity.NOTE))
     return Report(findings=(finding, *others), texts={"/project/train.py": TEXT, "/project/lib.py": "\n\n"})
 
 
@@ -66,7 +66,7 @@ def test_junit(report: Report) -> None:
 
 
 def test_junit_of_names_that_xml_cannot_hold(finding: Finding) -> None:
-    odd = dataclasses.replace(finding, message="\x00 <&> \x1b]", span=dataclasses.replace(PLACE, filename="/\udc80.py"))
+    odd = replace(finding, message="\x00 <&> \x1b]", span=replace(PLACE, filename="/\udc80.py"))
     (suite,) = junitparser.JUnitXml.fromstring(text(Report(findings=(odd,)), OutputFormat.JUNIT).encode())
     assert suite.failures == 1
 
@@ -94,7 +94,7 @@ def test_rdjson_suggests_what_may_be_repaired(finding: Finding) -> None:
     edits = (edit(2, 5, 8, "three"), edit(1, 1, 4, "two"))
     unsafe = Fix(Applicability.UNSAFE, "do", edits, "it may not")
     texts = {"/project/train.py": "one é\nfor one\n"}
-    one = Report(findings=(dataclasses.replace(finding, fix=unsafe),), texts=texts)
+    one = Report(findings=(replace(finding, fix=unsafe),), texts=texts)
 
     def suggestions(report: Report, unsafe_fixes: bool) -> list[dict[str, Any]]:
         document = json.loads(text(report, OutputFormat.RDJSON, unsafe_fixes=unsafe_fixes))
@@ -107,10 +107,10 @@ def test_rdjson_suggests_what_may_be_repaired(finding: Finding) -> None:
     (made,) = suggestions(one, True)
     assert made["range"] == {"start": {"line": 1, "column": 1}, "end": {"line": 2, "column": 8}}
     assert made["text"] == "two é\nfor three"
-    safe = dataclasses.replace(finding, fix=dataclasses.replace(unsafe, applicability=Applicability.SAFE))
+    safe = replace(finding, fix=replace(unsafe, applicability=Applicability.SAFE))
     assert suggestions(Report(findings=(safe,), texts=texts), False) == [made]
-    other = dataclasses.replace(unsafe, edits=(*edits, Edit(Span("/project/lib.py", *_ends()), "")))
-    assert suggestions(Report(findings=(dataclasses.replace(finding, fix=other),), texts=texts), True) == []
+    other = replace(unsafe, edits=(*edits, Edit(Span("/project/lib.py", *_ends()), "")))
+    assert suggestions(Report(findings=(replace(finding, fix=other),), texts=texts), True) == []
 
 
 def _ends() -> tuple[Position, Position]:
@@ -118,8 +118,8 @@ def _ends() -> tuple[Position, Position]:
 
 
 def test_grouped(report: Report, finding: Finding) -> None:
-    other = dataclasses.replace(finding, span=dataclasses.replace(PLACE, filename="/project/::odd.py"))
-    two = dataclasses.replace(report, findings=(*report.findings, other))
+    other = replace(finding, span=replace(PLACE, filename="/project/::odd.py"))
+    two = replace(report, findings=(*report.findings, other))
     said = f"{finding.message} ({finding.condition})"
     assert text(two, OutputFormat.GROUPED).splitlines()[:8] == [
         "train.py:",

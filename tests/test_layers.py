@@ -16,6 +16,7 @@ PACKAGE = Path(cudalint.__file__).parent
 LAYERS = (
     "module_path",  # imported before all others
     "garbage",  # counts for what is imported next
+    "structs",
     "finding",
     "proof",
     "fingerprint",

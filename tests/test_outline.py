@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from cudalint.ir.positions import all_spans, spans
 from cudalint.ir.stored import Unparsable, lowered
 from cudalint.ir.walk import functions, mentions
 from cudalint.project.analysis import Options, analyse
+from cudalint.structs import Struct
 from cudalint.text.source import SourceFile
 
 ODD = {
@@ -71,8 +71,8 @@ def flat(node: Any) -> Any:
         return flat(node.code())
     if isinstance(node, tuple):
         return tuple(map(flat, node))
-    if dataclasses.is_dataclass(node):
-        return (type(node).__name__, *(flat(getattr(node, part.name)) for part in dataclasses.fields(node)))
+    if isinstance(node, Struct):
+        return (type(node).__name__, *(flat(getattr(node, name)) for name in node.__struct_fields__))
     return repr(node) if isinstance(node, float | complex) else node
 
 

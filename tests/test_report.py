@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +14,7 @@ from cudalint.found import Effort, Report
 from cudalint.report import statistics
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
+from cudalint.structs import replace
 
 TRAIN = "\n" * 10 + "    torch.zeros(1, device='cuda')\n\twith é, Pool(2) as pool:\n        pass\n"
 LIB = "def work(n):\n    return torch.ones(n, device='cuda')\n"
@@ -81,16 +80,16 @@ def test_several_reasons_against_a_repair_stand_one_below_the_other(finding: Fin
 def test_evidence_is_quoted_only_of_versions_that_it_was_taken_with(
     finding: Finding, condition: str | None, versions: Versions, quoted: bool
 ) -> None:
-    one = Report(findings=(dataclasses.replace(finding, condition=condition),), target_versions=versions)
+    one = Report(findings=(replace(finding, condition=condition),), target_versions=versions)
     shown = text(one, OutputFormat.FULL)
     assert ("= on hardware: the program crashes (NVIDIA" in shown) is quoted
     assert ("= expected: the program crashes\n" in shown) is not quoted
 
 
 def test_what_the_program_handles_is_not_said_to_end_it(finding: Finding) -> None:
-    shown = text(Report(findings=(dataclasses.replace(finding, caught=True),)), OutputFormat.FULL)
+    shown = text(Report(findings=(replace(finding, caught=True),)), OutputFormat.FULL)
     assert "= expected: it fails there, and the program handles the exception\n" in shown
-    told = text(Report(findings=(dataclasses.replace(finding, caught=True, told=True),)), OutputFormat.FULL)
+    told = text(Report(findings=(replace(finding, caught=True, told=True),)), OutputFormat.FULL)
     assert "= expected: it fails there, and the program is told of the exception\n" in told
     assert "the program crashes" not in shown
 
@@ -176,8 +175,8 @@ def test_concise_marks_what_the_options_would_repair(report: Report) -> None:
 
 
 def test_the_summary_tells_safe_repairs_from_others_and_what_was_made(finding: Finding) -> None:
-    safe = dataclasses.replace(finding, fix=Fix(Applicability.SAFE, "do", ()))
-    shown = dataclasses.replace(finding, fix=Fix(Applicability.DISPLAY, "do", ()))
+    safe = replace(finding, fix=Fix(Applicability.SAFE, "do", ()))
+    shown = replace(finding, fix=Fix(Applicability.DISPLAY, "do", ()))
     style = Style(colour=False, directory="/project", fixed=2)
     lines = render(Report(findings=(finding, safe, shown)), OutputFormat.CONCISE, style).splitlines()
     assert lines[-2:] == [
@@ -187,7 +186,7 @@ def test_the_summary_tells_safe_repairs_from_others_and_what_was_made(finding: F
 
 
 def test_summary_counts_by_severity(finding: Finding) -> None:
-    warning = dataclasses.replace(finding, severity=Severity.WARNING)
+    warning = replace(finding, severity=Severity.WARNING)
     two = Report(findings=(finding, warning, warning))
     assert text(two, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 error and 2 warnings in 1 file."
     for output_format in (OutputFormat.FULL, OutputFormat.CONCISE):
@@ -197,7 +196,7 @@ def test_summary_counts_by_severity(finding: Finding) -> None:
 
 def test_json_has_the_fixed_fields(finding: Finding) -> None:
     edit = Edit(Span("/project/train.py", Position(1, 1), Position(1, 3)), "x")
-    fixed = dataclasses.replace(finding, fix=Fix(Applicability.SAFE, "do", (edit,)))
+    fixed = replace(finding, fix=Fix(Applicability.SAFE, "do", (edit,)))
     (entry,) = json.loads(text(Report(findings=(fixed,)), OutputFormat.JSON))
     assert entry == {
         "code": "CUD101",
@@ -245,9 +244,7 @@ def test_json_of_nothing_is_an_empty_list() -> None:
 
 
 def test_github_escapes_what_would_end_a_command(finding: Finding) -> None:
-    odd = dataclasses.replace(
-        finding, message="50% of\nit", span=dataclasses.replace(finding.span, filename="/project/a,b:c.py")
-    )
+    odd = replace(finding, message="50% of\nit", span=replace(finding.span, filename="/project/a,b:c.py"))
     assert text(Report(findings=(odd,)), OutputFormat.GITHUB) == (
         "::error title=cudalint (CUD101),file=a%2Cb%3Ac.py,line=12,col=10,endLine=12,endColumn=17"
         "::a,b:c.py:12:10: CUD101 50%25 of%0Ait (on Linux before Python 3.14)\n"
@@ -263,7 +260,7 @@ def test_sarif_carries_rules_results_and_the_path(report: Report) -> None:
 
 
 def test_statistics(finding: Finding) -> None:
-    other = dataclasses.replace(finding, code="CUD301", name="cuda-value-to-forked-worker")
+    other = replace(finding, code="CUD301", name="cuda-value-to-forked-worker")
     report = Report(findings=(other, finding, other))
     assert statistics.as_text(report).split() == ["2", other.code, other.name, "1", finding.code, finding.name]
     entry = {"code": other.code, "name": other.name, "count": 2, "notes": 0}
@@ -271,8 +268,8 @@ def test_statistics(finding: Finding) -> None:
 
 
 def test_statistics_tell_notes(finding: Finding) -> None:
-    note = dataclasses.replace(finding, severity=Severity.NOTE)
-    other = dataclasses.replace(note, code="CUD501", name="init-before-set-device")
+    note = replace(finding, severity=Severity.NOTE)
+    other = replace(note, code="CUD501", name="init-before-set-device")
     report = Report(findings=(finding, note, note, other))
     assert statistics.as_text(report).splitlines() == [
         "3\tCUD101\tcuda-in-forked-worker\t2 of them notes",
@@ -282,7 +279,7 @@ def test_statistics_tell_notes(finding: Finding) -> None:
 
 
 def test_every_format_tells_a_note(finding: Finding) -> None:
-    note = dataclasses.replace(finding, severity=Severity.NOTE)
+    note = replace(finding, severity=Severity.NOTE)
     one = Report(findings=(note,))
     assert text(one, OutputFormat.FULL).startswith("note[CUD101]: ")
     said = f"train.py:12:10: CUD101 note: {note.message} ({note.condition})\n"
@@ -291,6 +288,6 @@ def test_every_format_tells_a_note(finding: Finding) -> None:
     assert text(one, OutputFormat.GITHUB).startswith("::notice title=")
     (run,) = json.loads(text(one, OutputFormat.SARIF))["runs"]
     assert [result["level"] for result in run["results"]] == ["note"]
-    every = Report(findings=(finding, note, note, dataclasses.replace(finding, severity=Severity.WARNING)))
+    every = Report(findings=(finding, note, note, replace(finding, severity=Severity.WARNING)))
     assert text(every, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 error, 1 warning and 2 notes in 1 file."
     assert text(one, OutputFormat.CONCISE).splitlines()[-2] == "Found 1 note in 1 file."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from recorded_findings import recorded
@@ -14,6 +13,7 @@ from cudalint import rules
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.trace import Site
+from cudalint.structs import replace
 
 RECORDED = recorded()
 CODES = [code for code in rules.codes() if not code.startswith("CUD9")]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from cudalint.found import Report
 from cudalint.report import links
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
+from cudalint.structs import replace
 from cudalint.text.lines import Rows
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]

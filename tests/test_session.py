@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from cudalint.policy.selection import Layer, Selection
 from cudalint.project import analysis, entering
 from cudalint.project.entering import Entering
 from cudalint.session import Session
+from cudalint.structs import replace
 from cudalint.text.source import SourceFile
 
 Answer = Callable[[Sequence[SourceFile]], Sequence[Finding]]
@@ -56,7 +56,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> Callable[[Answer], Calls]:
             return answered([*begun.files.sources.values()], alone)
 
         begin = entering.entering
-        monkeypatch.setattr(entering, "entering", lambda *given: dataclasses.replace(begin(*given), modules=("any",)))
+        monkeypatch.setattr(entering, "entering", lambda *given: replace(begin(*given), modules=("any",)))
         monkeypatch.setattr(analysis, "analyse", analyse)
         monkeypatch.setattr(analysis, "analyse_begun", analyse_begun)
         return calls
@@ -276,7 +276,7 @@ def test_internal_errors_are_shown_whatever_is_selected(tmp_path: Path, answer: 
     path = write(tmp_path / "a.py")
     answer(lambda _: [at(path, 1, "CUD900"), at(path, 1, "CUD901"), at(path, 1)])
     selection = Selection((Layer(select=("CUD2",)),))
-    assert codes(check(path, found=dataclasses.replace(Config(), selection=selection))) == ["CUD900", "CUD901"]
+    assert codes(check(path, found=replace(Config(), selection=selection))) == ["CUD900", "CUD901"]
 
 
 def test_unsaved_texts_stand_for_files_on_the_disk_also_for_new_ones(tmp_path: Path, forked: str) -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cudalint.machine.short_names import shortened
@@ -29,6 +29,7 @@ print(shortened((Unknown(("call", Lib("a"), frozenset("xyz"))), Rank("each", num
 """
 
 
+@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # other tests may have the processor
 @given(PARTS, PARTS)
 def test_names_are_equal_where_the_parts_are(one: object, other: object) -> None:
     assert (shortened(one) == shortened(other)) is (one == other)

@@ -14,7 +14,6 @@ import threading
 import time
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import pytest
 from marked_processes import alive, started
 
 from cudalint.finding import Severity
+from cudalint.structs import replace
 from cudalint.verify import EvidenceError, Format, HeaderError, evidence, gpus, headers, verify, verify_repairs
 from cudalint.verify.economy import economical, keeps_nothing
 from cudalint.verify.examine import Examiner

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind
+from cudalint.structs import replace
 from cudalint.verify import Format, evidence, journal
 from cudalint.verify.gpus import Gpu, Gpus
 from cudalint.verify.headers import Outcome

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ from cudalint.finding import Finding, Severity
 from cudalint.policy.selection import Layer, Selection
 from cudalint.project.analysis import Options, analyse
 from cudalint.session import Session
+from cudalint.structs import replace
 
 MAIN = """\
 import multiprocessing

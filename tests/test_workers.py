@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import signal
 import subprocess
@@ -29,6 +28,7 @@ from cudalint.project.reads import News, Reads
 from cudalint.report.render import OutputFormat, Style, render
 from cudalint.session import Session
 from cudalint.store import Store
+from cudalint.structs import replace
 
 MODULES = 14
 # Each launcher calls that of the next module, so that whoever runs first decides which others are run at all.
@@ -92,7 +92,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> list[Group]:
 
 
 def check(folder: Path, jobs: int, store: Store | None = None) -> Report:
-    config = dataclasses.replace(load((str(folder),)), jobs=jobs)
+    config = replace(load((str(folder),)), jobs=jobs)
     return Session(config, store).check((str(folder),), repair=False)
 
 
@@ -287,7 +287,9 @@ def test_what_an_entry_gave_crosses_whole() -> None:
         "pool", "multiprocessing", "fork", site, site, "why", (site,), "context", 1, (site,), "no", "held", True
     )
     for value in (outcome, launched):
-        left_out = [f.name for f in dataclasses.fields(value) if getattr(value, f.name) == f.default]
+        names, defaults = value.__struct_fields__, value.__struct_defaults__
+        by_default = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+        left_out = [name for name, default in by_default.items() if getattr(value, name) == default]
         assert not left_out, "what has its default would cross by being left out"
     result = EntryResult("a", "b", "c", (outcome,), frozenset({("a", 1)}), {(site, "fork"): launched}, 7, "cut")
     assert from_row(as_row(result)) == result

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
 from cudalint.deriving.effects import Level, Shown, shown
 from cudalint.deriving.entry import Setting
@@ -11,6 +10,7 @@ from cudalint.deriving.subject import Subject
 from cudalint.deriving.trials import Trial
 from cudalint.ir import nodes as ir
 from cudalint.machine.values import FALSE, NONE, TRUE, Value, const
+from cudalint.structs import Frozen, replace
 
 _MOST_PARAMETERS = 12
 # What chooses a device where arguments are handed on: as transformers calls it, and as most do.
@@ -18,8 +18,7 @@ _HANDED_ON = ("device_map", "device")
 _SOUNDS = re.compile(r"device|cuda|gpu", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Frozen):
     """What decides whether a call uses the GPU, and a trial in which it does.
 
     ``settings`` are what a model says of it; none where each call does. ``beside`` is what it does in any case.

@@ -6,7 +6,6 @@ import gc
 import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from cudalint.deriving.choosing import Choice, choice, suggestive
 from cudalint.deriving.effects import (
@@ -39,6 +38,7 @@ from cudalint.models.library import Library
 from cudalint.project.assembling import program
 from cudalint.project.import_graph import MOST_REACHED
 from cudalint.project.program import FileProgram
+from cudalint.structs import replace
 
 _OLDER, _NEWER = Host((3, 10), (3, 10)), Host((3, 14), (3, 14))
 _LEVELS = {Level.QUERY: "query", Level.INIT: "init"}
@@ -104,22 +104,23 @@ def _apart(entries: Iterable[ModelEntry], library: Library) -> tuple[list[ModelE
     return kept, weaker
 
 
-@dataclass(slots=True)
 class _Deriver:
-    files: FileProgram
-    library: Library
-    surface: Surface
-    entries: list[ModelEntry] = field(default_factory=list)
-    types: list[TypeEntry] = field(default_factory=list)
-    aliases: dict[str, str] = field(default_factory=dict)
-    unknown: list[str] = field(default_factory=list)
-    _called: dict[str, str] = field(default_factory=dict)
-    _older: Trials = field(init=False)
-    _newer: Trials = field(init=False)
-    # Methods of which it is not known whether they use what their instance holds.
-    _undecided: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        files: FileProgram,
+        library: Library,
+        surface: Surface,
+    ) -> None:
+        self.files = files
+        self.library = library
+        self.surface = surface
+        self.entries: list[ModelEntry] = []
+        self.types: list[TypeEntry] = []
+        self.aliases: dict[str, str] = {}
+        self.unknown: list[str] = []
+        self._called: dict[str, str] = {}
+        # Methods of which it is not known whether they use what their instance holds.
+        self._undecided: set[str] = set()
         self._older = Trials(self.files, self.library, _OLDER)
         self._newer = Trials(self.files, self.library, _NEWER)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from importlib.resources import files as resources
 
 import tomli
@@ -19,6 +18,7 @@ from cudalint.models.library import load
 from cudalint.models.releases import numbers, parsed
 from cudalint.project.assembling import program
 from cudalint.project.program import FileProgram
+from cudalint.structs import Frozen, replace
 
 # How conditions name a variable of the environment, which is no parameter.
 _VARIABLE = "os.environ."
@@ -27,16 +27,14 @@ _NAMING = ("device", "function", "workers", "iterable", "initializer", "initargs
 _MOST_BASES = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Frozen):
     """What of the models a package does not have, one line each, and then how many names were compared."""
 
     lines: tuple[str, ...]
     drifted: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Named:
+class _Named(Frozen):
     """A name that a model file says something of."""
 
     file: str
@@ -123,8 +121,7 @@ def _named(models: Iterable[str]) -> Iterator[_Named]:
             yield _Named(file, entry["name"], {"bases": entry.get("bases", [])})
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(Frozen):
     """Dotted names looked up in the source of a package."""
 
     files: FileProgram

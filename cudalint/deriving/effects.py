@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 
 from cudalint.deriving.trials import End, Trial
@@ -12,6 +11,7 @@ from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Process, State
 from cudalint.machine.values import Const, Dev, Rank, Ref, Tensor, Value, only
+from cudalint.structs import Frozen
 
 _DEEPEST = 4
 READS = frozenset({Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER})
@@ -26,8 +26,7 @@ class Level(IntEnum):
     INIT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Frozen):
     """What a trial shows: ``least`` happens on every way through, ``most`` on some."""
 
     least: Level

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from cudalint.structs import Frozen
 
 Setting: TypeAlias = "str | bool | list[str] | list[bool] | list[int] | Mapping[str, Setting]"
 
 
-@dataclass(frozen=True, slots=True)
-class ModelEntry:
+class ModelEntry(Frozen):
     """What a function is said to do: its names, and the keys and values in the order in which they are written."""
 
     names: tuple[str, ...]
@@ -26,8 +26,7 @@ class ModelEntry:
         yield from (f"{key} = {written(value)}" for key, value in self.settings)
 
 
-@dataclass(frozen=True, slots=True)
-class TypeEntry:
+class TypeEntry(Frozen):
     """A class, and the library types that it derives from."""
 
     name: str
@@ -40,8 +39,7 @@ class TypeEntry:
         yield f"bases = {written(list(self.bases))}"
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(Frozen):
     """A whole model: what goes into the file, and what of the package it does not cover, in words."""
 
     title: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from cudalint.deriving.effects import NEEDS_CUDA
 from cudalint.deriving.entry import Setting
@@ -12,13 +11,13 @@ from cudalint.deriving.trials import Trial, Where, probe, probed_in
 from cudalint.ir.walk import functions
 from cudalint.machine.launched import Launched
 from cudalint.machine.values import NONE, Value, const
+from cudalint.structs import Frozen
 
 _HERE = "main process"
 _MOST_PARAMETERS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Launcher:
+class Launcher(Frozen):
     """What is said of a launcher; ``runs`` is the function of the package that its workers run, if it is its own.
 
     ``is_earlier``: its workers were forked before, as those of a pool that an object was made with.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import metadata
 
 import tomli
 
 from cudalint import disk
 from cudalint.limits import DEFAULT
+from cudalint.structs import Frozen
 from cudalint.text.decode import decode
 from cudalint.text.guard import refuse, too_large
 from cudalint.text.source import SourceFile
@@ -25,8 +25,7 @@ class NoPackage(Exception):
     """Why there is no source to read, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Package:
+class Package(Frozen):
     """A package by the name that programs import.
 
     ``root`` is the folder that ``sys.path`` would hold, ``place`` the folder of the package or its only file.
@@ -44,8 +43,7 @@ class Package:
         return f"{self.name} {self.version or '(version unknown)'}"
 
 
-@dataclass(frozen=True, slots=True)
-class PackageSource:
+class PackageSource(Frozen):
     """The files of a package: what can be read, what is compiled, and what is passed over and why."""
 
     package: Package

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from cudalint.deriving.trials import Trial, Trials, Where, parameters, positions
 from cudalint.ir import nodes as ir
 from cudalint.machine.values import Value, unknown
+from cudalint.structs import Frozen, field
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(Frozen):
     """What is called: a function or class at the top of a module, or a method of a class there.
 
     ``older`` and ``newer`` run it under Python before and after 3.14, whose default start methods differ. ``function``
@@ -27,7 +26,7 @@ class Subject:
     method: str = ""
     makes: ir.Function | None = None
     reads: bool = False
-    _known: dict[object, Trial | None] = field(default_factory=dict, repr=False)
+    _known: dict[object, Trial | None] = field(default_factory=dict)
 
     @property
     def params(self) -> list[ir.Param]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import bound_names, inner_statements, names_bound_by
 from cudalint.project.program import FileProgram
+from cudalint.structs import Frozen, Mutable, field
 
 _MOST_HOPS = 8
 _HOUSEKEEPING = frozenset({"tests", "test", "testing", "conftest", "setup", "__main__"})
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Frozen):
     """A function or class at the top level of a module of the package."""
 
     module: str
@@ -40,8 +39,7 @@ class Unclear(Enum):
     OPAQUE = "it comes from elsewhere, or is made when the package runs"
 
 
-@dataclass(slots=True)
-class Surface:
+class Surface(Mutable):
     """The modules of a package and what they bind."""
 
     files: FileProgram

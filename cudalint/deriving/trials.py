@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.ir import nodes as ir
@@ -18,6 +17,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Lib, Ref, Value, only
 from cudalint.models.library import Library
 from cudalint.project.program import MOST_BYTES, FileProgram
+from cudalint.structs import Frozen, Mutable, field, replace
 
 # What stands for an argument that the function may call: a function that uses CUDA, so that it is seen where.
 PROBE = "cudalint.probe"
@@ -32,8 +32,7 @@ class Where(Enum):
     FORKED = "forked"
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(Frozen):
     """One way in which a call comes back: the state then, and what it gave."""
 
     state: State
@@ -45,8 +44,7 @@ class End:
         return self.state.process
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Frozen):
     """What a call did: the ways in which it came back, what the machine noted, and what a bound cut off."""
 
     ends: tuple[End, ...]
@@ -70,8 +68,7 @@ class OutOfSteps(Exception):
     """What is looked at takes more steps than it is given."""
 
 
-@dataclass(slots=True)
-class Trials:
+class Trials(Mutable):
     """Runs functions of a package under one Python; each module is imported once. ``made`` counts the calls."""
 
     files: FileProgram

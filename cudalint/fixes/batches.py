@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -13,6 +12,7 @@ from cudalint.fixes.loaders import dotted_attribute
 from cudalint.fixes.moved import Form, Function, Moved, moves_of, results_of, without_call
 from cudalint.fixes.proposal import Case, Proposal, in_files
 from cudalint.fixes.view import View, dotted
+from cudalint.structs import Frozen
 
 _ELSEWHERE = "whatever else takes samples from this dataset or collate function then gets them on the CPU"
 _COMPUTED = "what the workers computed on the GPU they then compute on the CPU"
@@ -20,8 +20,7 @@ _COMPUTED = "what the workers computed on the GPU they then compute on the CPU"
 _OF_OBJECTS = frozenset({"__getitem__", "__iter__", "__call__"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Loop:
+class _Loop(Frozen):
     """A loop or comprehension that takes batches of a loader, which has these names."""
 
     view: View

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from cudalint.fixes import layout, names
 from cudalint.fixes.view import View
+from cudalint.structs import Frozen
 
 Function = cst.FunctionDef | cst.Lambda
 # These look at what is around the code that calls them.
@@ -17,8 +17,7 @@ _UNMOVED = (cst.Global, cst.Nonlocal, cst.ClassDef, cst.Match, cst.Yield, cst.Aw
 _PERHAPS = (cst.If, cst.For, cst.While, cst.Try, cst.TryStar)
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
+class Capture(Frozen):
     """The names that a function reads from around itself, in the order in which they stand there.
 
     ``varies``: one of them is the variable of a loop, or set in one: it may be another one when the function runs.

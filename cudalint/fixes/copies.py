@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
 import libcst as cst
@@ -12,6 +11,7 @@ from cudalint.fixes import imports
 from cudalint.fixes.edits import Change
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.shapes import Form, Shape
+from cudalint.structs import Mutable, field
 
 _HERE = "\0"
 _HOLDERS = frozenset({"zip", "enumerate", "list", "tuple", "set", "reversed", "iter", "dict", "product", "repeat"})
@@ -34,8 +34,7 @@ class NoCopyError(Exception):
     """No expression copies this value: it hides in an object, or is not the same on all paths."""
 
 
-@dataclass(slots=True)
-class Copier:
+class Copier(Mutable):
     """Writes copies in one file; gathers the imports that they need."""
 
     view: View

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -11,14 +10,14 @@ from cudalint.fixes import layout, names
 from cudalint.fixes.captures import Function, is_constant
 from cudalint.fixes.edits import Change
 from cudalint.fixes.view import View, dotted
+from cudalint.structs import Frozen
 
 # Launchers that call a function with as many arguments as they are given after it, and those that have them in a tuple.
 _AS_GIVEN = frozenset({"map", "imap", "imap_unordered", "map_async", "submit"})
 _IN_A_TUPLE = frozenset({"apply", "apply_async", "Process"})
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Frozen):
     """Parameters whose defaults are names from around their function, and these names."""
 
     parameters: tuple[cst.Param, ...] = ()

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from cudalint.finding import Edit, Position, Span
+from cudalint.structs import Ordered
 from cudalint.text.lines import Rows, changed_rows
 
 _ENDS = ("\n", "\r")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Change:
+class Change(Ordered):
     """Replace the characters from ``start`` to ``end``, exclusive, by ``content``."""
 
     start: int

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -25,6 +24,7 @@ from cudalint.fixes.unneeded import may_be_unneeded, without_unneeded
 from cudalint.fixes.view import Views
 from cudalint.fixes.waiting import may_be_lost
 from cudalint.project.analysis import Analysis, Basis, analyse_again
+from cudalint.structs import Frozen, replace
 from cudalint.text.lines import Rows
 from cudalint.text.quiet import quietly
 from cudalint.text.scan import Kind, lexemes
@@ -52,8 +52,7 @@ _REMAINS = {
 _TWINS = {"CUD101": "CUD102", "CUD102": "CUD101"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
+class _Place(Frozen):
     """A finding by its code and the character it stands at."""
 
     code: str
@@ -61,8 +60,7 @@ class _Place:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
+class _Attempt(Frozen):
     """The program after some proposals: its texts, how they differ from the old ones, and what the machine says."""
 
     texts: Mapping[str, str]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 import libcst as cst
 
 from cudalint.fixes.edits import Change
 from cudalint.fixes.view import View
+from cudalint.structs import Frozen, replace
 
 _BEGIN = re.compile(r"\b[fF][rR]?[\"']|\b[rR][fF][\"']")
 _OTHER_QUOTES = str.maketrans("\"'", "'\"")
 
 
-@dataclass(frozen=True, slots=True)
-class _Formatted:
+class _Formatted(Frozen):
     """An f-string: where it stands, and by which quotes it ends."""
 
     start: int

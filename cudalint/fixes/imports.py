@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import libcst as cst
 
@@ -13,12 +12,12 @@ from cudalint.fixes.edits import Change
 from cudalint.fixes.names import bindings, hidden, unsteady
 from cudalint.fixes.statements import begins_with_import, is_docstring
 from cudalint.fixes.view import Binding, View, dotted, imported
+from cudalint.structs import Frozen
 
 _ALIASES = {"torch.multiprocessing": "mp", "torch.distributed": "dist"}
 
 
-@dataclass(frozen=True, slots=True)
-class Spelling:
+class Spelling(Frozen):
     """How a library's name is written at a place, and the changes that make it so."""
 
     text: str

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 import libcst as cst
@@ -11,6 +10,7 @@ from cudalint.fixes import layout
 from cudalint.fixes.edits import Change
 from cudalint.fixes.loaders import dotted_attribute
 from cudalint.fixes.view import View, dotted
+from cudalint.structs import Frozen
 
 _MOVES = ("cuda", "to")
 # What gives a tensor that lies where those lie that it is given.
@@ -27,8 +27,7 @@ class Form(Enum):
     EACH = "each of them"
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(Frozen):
     """What a worker's function gives back and had moved: each part by its place, with the call that moved it."""
 
     form: Form

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
 import libcst as cst
@@ -16,6 +15,7 @@ from cudalint.machine.outcome import Outcome
 from cudalint.machine.shapes import Shape
 from cudalint.machine.trace import Site
 from cudalint.project.analysis import Basis, shapes
+from cudalint.structs import Frozen, Mutable, field
 
 
 class Proof(Enum):
@@ -32,8 +32,7 @@ class Proof(Enum):
         return self in (Proof.SPAWN, Proof.NEVER_BY_SPAWN)
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Frozen):
     """A change that may repair a finding, in one file or several.
 
     ``message`` is an imperative sentence without a full stop. ``doubt`` completes "not safe, because ...", for what
@@ -52,8 +51,7 @@ class Proposal:
     beside: Mapping[str, tuple[Change, ...]] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
-class Case:
+class Case(Mutable):
     """A finding with what the machine saw behind it, and the files as they are now."""
 
     finding: Finding

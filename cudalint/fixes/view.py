@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TypeVar, cast, overload
@@ -14,6 +13,7 @@ from cudalint.fixes.edits import Change
 from cudalint.ir.depth import TREE, room
 from cudalint.ir.lower import origins
 from cudalint.ir.places import Family, Place
+from cudalint.structs import Frozen
 from cudalint.text.lines import Rows
 from cudalint.text.source import SourceFile
 
@@ -24,8 +24,7 @@ _N = TypeVar("_N", bound=cst.CSTNode)
 _M = TypeVar("_M", bound=cst.CSTNode)
 
 
-@dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Frozen):
     """What an import binds a name to: a module, or a name in one."""
 
     module: str

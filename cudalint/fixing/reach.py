@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from cudalint.finding import Edit, Fix
+from cudalint.structs import Frozen
 from cudalint.text.source import Cells
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Frozen):
     """Files that may be written, by the paths under which they are checked.
 
     ``aliases`` are links to them, each with its file: what is repaired there shows in both. ``beyond`` are links that

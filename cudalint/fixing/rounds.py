@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from cudalint import disk
 from cudalint.finding import Applicability, Edit, Finding, Fix
@@ -13,6 +12,7 @@ from cudalint.fixing.reach import files_of, home, reach
 from cudalint.found import Report
 from cudalint.policy.suppression import UNUSED
 from cudalint.session import Session
+from cudalint.structs import Frozen, replace
 from cudalint.text.decode import Refusal, decode, encode
 from cudalint.text.source import Cells
 
@@ -26,8 +26,7 @@ MOST_LOWERED = 20_000
 MOST_TIMES = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
+class Changed(Frozen):
     """One file before and after."""
 
     path: str
@@ -35,8 +34,7 @@ class Changed:
     after: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Frozen):
     """What was repaired: the files, how many findings, what is left, and what a user should know.
 
     ``stdin`` is the repaired standard input, where that was checked; ``homes`` are the files of each repair.
@@ -93,8 +91,7 @@ def alone(repair: Fix) -> tuple[Changed, ...]:
     return made if len(made) == len(texts) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Admission:
+class _Admission(Frozen):
     """Which repairs a run makes: of which levels, and in which files. What was not named is never written."""
 
     unsafe: bool

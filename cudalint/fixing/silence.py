@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from cudalint import disk
 from cudalint.finding import Edit, Finding, Position, Span
@@ -14,6 +13,7 @@ from cudalint.fixing.rounds import Changed
 from cudalint.found import Report
 from cudalint.policy import suppression
 from cudalint.session import Session
+from cudalint.structs import Frozen, field
 from cudalint.text import notebook
 from cudalint.text.decode import Refusal, decode, encode
 from cudalint.text.lines import Rows
@@ -27,16 +27,14 @@ class BadReason(ValueError):
     """A reason that no comment can hold; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(Frozen):
     """A finding that stays, and why."""
 
     finding: Finding
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Silenced:
+class Silenced(Frozen):
     """The files with comments, how many findings these silence in each, and what is left."""
 
     changes: tuple[Changed, ...]

@@ -11,10 +11,10 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import IO
 
 from cudalint import disk
+from cudalint.structs import Frozen
 
 _LINK = b"120000"
 _PROGRAM = b"100755"
@@ -37,8 +37,7 @@ class GitError(Exception):
     """Why there are no files, on one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Item:
+class _Item(Frozen):
     """One file of a revision, or a submodule."""
 
     mode: bytes
@@ -47,8 +46,7 @@ class _Item:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Frozen):
     """A repository with a work tree, whose top is ``top``."""
 
     top: str

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 
 from cudalint import disk
 from cudalint.config import Config, ConfigError
@@ -18,14 +17,14 @@ from cudalint.project.deployments import is_deployment
 from cudalint.project.requirements import FILES
 from cudalint.session import Session
 from cudalint.store import Store
+from cudalint.structs import Frozen, replace
 
 # Besides programs, and files that start servers: what says which files are read, which commands a project installs, and
 # which releases of packages it is used with.
 _SETTINGS = frozenset({".gitignore", *FILES})
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(Frozen):
     """The findings of a revision, and what a user should know of how they came about."""
 
     known: Baseline
@@ -50,8 +49,7 @@ def before(config: Config, store: Store | None, revision: str, paths: Iterable[s
         raise ConfigError(f"--since {revision}: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class _Move:
+class _Move(Frozen):
     """From the work tree to the folder where the revision lies."""
 
     top: str

@@ -6,7 +6,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import click
@@ -23,6 +22,7 @@ from cudalint.hosts.printing import Printing
 from cudalint.intake import INTERNAL_ERROR
 from cudalint.opening import Options, opened
 from cudalint.report.plain import plain
+from cudalint.structs import Frozen, field, replace
 
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Changed, Fixed
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
 _SETTINGS = (PROJECT_FILE, ".gitignore")
 
 
-@dataclass(frozen=True, slots=True)
-class CheckOptions:
+class CheckOptions(Frozen):
     """The options of ``check`` as they were given: settings, how to tell what is found, and what to make of it."""
 
     settings: Options = field(default_factory=Options)

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from cudalint.hosts import streams
 from cudalint.hosts.progress import Progress
 from cudalint.opening import Opened, Options, opened
 from cudalint.session import Session
+from cudalint.structs import Frozen, replace
 
 if TYPE_CHECKING:
     from cudalint.fixing.rounds import Fixed
@@ -49,8 +49,7 @@ def _waiting(quiet: bool, words: str) -> AbstractContextManager[object]:
     return Progress(sys.stderr, words, wanted=not quiet)
 
 
-@dataclass(frozen=True, slots=True)
-class Input:
+class Input(Frozen):
     """What a run is about, opened: paths, or the bytes of standard input under a name."""
 
     named: tuple[str, ...]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from cudalint.caching import Cache
 from cudalint.found import Report
 from cudalint.hosts import streams
 from cudalint.hosts.colours import Color, wants_colour
 from cudalint.report.render import OutputFormat, Style, render
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Printing:
+class Printing(Frozen):
     """How a run is told: the options of output as they were given."""
 
     output_format: OutputFormat = OutputFormat.FULL

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
-
 from cudalint.ir.bodies import Postponed
+from cudalint.structs import Struct
 
 
 def alike(left: object, right: object) -> bool:
@@ -15,7 +14,7 @@ def alike(left: object, right: object) -> bool:
         return left.outer == right.outer
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(map(alike, left, right))
-    if is_dataclass(left):
-        return all(alike(getattr(left, part.name), getattr(right, part.name)) for part in fields(left))
+    if isinstance(left, Struct):
+        return all(alike(getattr(left, name), getattr(right, name)) for name in left.__struct_fields__)
     # Zeros of either sign are equal, and what is no number is not.
     return repr(left) == repr(right) if isinstance(left, float | complex) else left == right

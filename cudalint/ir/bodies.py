@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Set
-from dataclasses import dataclass, field
 
 import libcst as cst
 
@@ -14,10 +13,10 @@ from cudalint.ir.lower import body
 from cudalint.ir.outline import Outline
 from cudalint.ir.pickled import decoded, encoded
 from cudalint.ir.units import Outer
+from cudalint.structs import MutableUnique, field
 
 
-@dataclass(slots=True, eq=False)
-class Bodies:
+class Bodies(MutableUnique):
     """The bodies of one file.
 
     ``kept`` holds the bytes of those that a run before lowered, ``fresh`` those that this run lowered. ``lowered`` is

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 import libcst as cst
 
@@ -13,6 +12,7 @@ from cudalint.ir.annotations import depended_on, type_name
 from cudalint.ir.literals import names_in, number_of, plain_string, text_of, with_equals
 from cudalint.ir.units import Units, code_of
 from cudalint.limits import MOST_BITS
+from cudalint.structs import replace
 
 _COMPARE = {
     cst.Equal: "==",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from cudalint.structs import Mutable, field
 
 
-@dataclass(slots=True)
-class Looks:
+class Looks(Mutable):
     """The bodies that something looked at, by module and number."""
 
     places: set[tuple[str, int]] = field(default_factory=set)

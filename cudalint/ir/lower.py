@@ -7,7 +7,6 @@ calls, ``elif``) are walked in loops, because generated files hold runs that rec
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import libcst as cst
@@ -19,6 +18,7 @@ from cudalint.ir.expressions import Expressions
 from cudalint.ir.parsing import MOST_KEPT, is_long, parse
 from cudalint.ir.patterns import captures, compared
 from cudalint.ir.units import Outer, code_of
+from cudalint.structs import Frozen
 
 _AUGMENTED = {
     cst.AddAssign: "+",
@@ -358,8 +358,7 @@ def origins(text: str, filename: str, name: str) -> tuple[cst.Module, dict[int, 
     return tree, lowering.origin or {}
 
 
-@dataclass(frozen=True, slots=True)
-class LoweredBody:
+class LoweredBody(Frozen):
     """The body of a function, the tree of its definition, and per ordinal the node that it came from."""
 
     code: ir.Code

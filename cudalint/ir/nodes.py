@@ -9,37 +9,34 @@ Nodes compare by identity.
 from __future__ import annotations
 
 from collections.abc import Hashable, Set
-from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
+
+from cudalint.structs import Unique
 
 # Ordinals of the body of outermost function number n, from 0, begin at (n + 1) * STRIDE; what follows it in its file
 # goes on half a stride later. No text that is parsed has so many nodes.
 STRIDE = 1 << 24
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Expr:
+class Expr(Unique):
     """Any expression."""
 
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Const(Expr):
     """A literal: str, bytes, int, float, complex, bool, None or Ellipsis."""
 
     value: Hashable
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Name(Expr):
     """A variable."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Attr(Expr):
     """``value.attr``."""
 
@@ -47,8 +44,7 @@ class Attr(Expr):
     attr: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arg:
+class Arg(Unique):
     """One argument of a call; ``star`` is ``""``, ``"*"`` or ``"**"``."""
 
     value: Expr
@@ -56,7 +52,6 @@ class Arg:
     star: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Call(Expr):
     """``func(args)``."""
 
@@ -64,7 +59,6 @@ class Call(Expr):
     args: tuple[Arg, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Sub(Expr):
     """``value[index]``."""
 
@@ -72,14 +66,12 @@ class Sub(Expr):
     index: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Slice(Expr):
     """``start:stop:step`` within the brackets of a subscript; what is left out is None."""
 
     bounds: tuple[Expr | None, Expr | None, Expr | None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Bool(Expr):
     """``a and b and c`` or ``a or b or c``; ``op`` is ``"and"`` or ``"or"``."""
 
@@ -87,14 +79,12 @@ class Bool(Expr):
     values: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Not(Expr):
     """``not value``."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Compare(Expr):
     """``left op right`` with one operator, spelled as in Python."""
 
@@ -103,7 +93,6 @@ class Compare(Expr):
     right: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Bin(Expr):
     """``first op a op b ...``: a left-leaning run of binary operators, kept flat."""
 
@@ -111,7 +100,6 @@ class Bin(Expr):
     rest: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Unary(Expr):
     """``-value``, ``+value`` or ``~value``."""
 
@@ -119,7 +107,6 @@ class Unary(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class IfExp(Expr):
     """``body if test else orelse``."""
 
@@ -128,14 +115,12 @@ class IfExp(Expr):
     orelse: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Star(Expr):
     """``*value`` inside a display."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Display(Expr):
     """A tuple, list or set display; ``kind`` names which."""
 
@@ -143,15 +128,13 @@ class Display(Expr):
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class DictDisplay(Expr):
     """``{k: v, **m}``; a key of None stands for ``**``."""
 
     items: tuple[tuple[Expr | None, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Generator:
+class Generator(Unique):
     """One ``for target in iter if tests`` of a comprehension."""
 
     target: Expr
@@ -159,7 +142,6 @@ class Generator:
     tests: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Comprehension(Expr):
     """A list, set, dict or generator comprehension; ``key`` only for dicts."""
 
@@ -169,14 +151,12 @@ class Comprehension(Expr):
     generators: tuple[Generator, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Await(Expr):
     """``await value``."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Yield(Expr):
     """``yield value``; ``each`` for ``yield from``."""
 
@@ -184,14 +164,12 @@ class Yield(Expr):
     each: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Joined(Expr):
     """An f-string: constants and expressions in order."""
 
     parts: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Formatted(Expr):
     """``{value!r:02d}`` in an f-string: a value that is written as its conversion and its format say."""
 
@@ -200,7 +178,6 @@ class Formatted(Expr):
     format: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Walrus(Expr):
     """``target := value``."""
 
@@ -208,19 +185,16 @@ class Walrus(Expr):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Subject(Expr):
     """What the ``match`` statement looks at whose pattern asks this."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Lambda(Expr):
     """A lambda expression."""
 
     function: Function
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Opaque(Expr):
     """Something the machine has no meaning for; its parts are still evaluated."""
 
@@ -236,8 +210,7 @@ class ParamKind(Enum):
     VAR_KEYWORD = "**"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Param:
+class Param(Unique):
     """One parameter; ``type`` is the last name of its annotation, of ``X | None`` that of ``X``; empty for others.
 
     ``unnamed``: it stands before a ``/``, and no caller gives it by its name.
@@ -263,8 +236,7 @@ class Source(Protocol):
         """Whether the body may have ``global`` statements."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Code:
+class Code(Unique):
     """The body of a function, lowered.
 
     ``words`` are the identifiers and the words of strings in it, nested definitions included;
@@ -300,8 +272,7 @@ def number_of(ordinal: int) -> int | None:
     return number - 1 if number and rest < STRIDE // 2 else None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function:
+class Function(Unique):
     """A function, method or lambda."""
 
     ordinal: int
@@ -346,21 +317,18 @@ class Function:
         return self.source.binds_globals()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Stmt:
+class Stmt(Unique):
     """Any statement."""
 
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ExprStmt(Stmt):
     """An expression for its effect."""
 
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Assign(Stmt):
     """``targets = value``; annotated assignments too: ``annotated`` where that says of what kind an object has it.
 
@@ -373,7 +341,6 @@ class Assign(Stmt):
     type: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Declare(Stmt):
     """``name: annotation`` without a value (a dataclass field)."""
 
@@ -381,7 +348,6 @@ class Declare(Stmt):
     type: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Annotation(Stmt):
     """An annotation that calls or binds something, which Python evaluates when it defines what bears it.
 
@@ -391,7 +357,6 @@ class Annotation(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class AugAssign(Stmt):
     """``target op= value``; ``op`` without the equals sign."""
 
@@ -400,14 +365,12 @@ class AugAssign(Stmt):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Return(Stmt):
     """``return value``."""
 
     value: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class If(Stmt):
     """``if test: body else: orelse``."""
 
@@ -416,7 +379,6 @@ class If(Stmt):
     orelse: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class For(Stmt):
     """``for target in iter``."""
 
@@ -426,7 +388,6 @@ class For(Stmt):
     orelse: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class While(Stmt):
     """``while test``."""
 
@@ -435,8 +396,7 @@ class While(Stmt):
     orelse: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Handler:
+class Handler(Unique):
     """``except type as name``; a type of None catches everything."""
 
     type: Expr | None
@@ -444,7 +404,6 @@ class Handler:
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Try(Stmt):
     """``try``; ``star``: with ``except*``."""
 
@@ -455,7 +414,6 @@ class Try(Stmt):
     star: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class With(Stmt):
     """``with item as target, ...``."""
 
@@ -463,7 +421,6 @@ class With(Stmt):
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FunctionDef(Stmt):
     """A function definition with its decorators; ``bound`` is the name that it gets, maybe a private one."""
 
@@ -472,7 +429,6 @@ class FunctionDef(Stmt):
     bound: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ClassDef(Stmt):
     """A class definition."""
 
@@ -483,14 +439,12 @@ class ClassDef(Stmt):
     decorators: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Import(Stmt):
     """``import a.b as c``: pairs of dotted name and alias."""
 
     names: tuple[tuple[str, str | None], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class ImportFrom(Stmt):
     """``from ..module import name as alias``; names of None stand for a star."""
 
@@ -499,7 +453,6 @@ class ImportFrom(Stmt):
     names: tuple[tuple[str, str | None], ...] | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Scoping(Stmt):
     """``global`` or ``nonlocal`` names."""
 
@@ -507,14 +460,12 @@ class Scoping(Stmt):
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Delete(Stmt):
     """``del targets``."""
 
     targets: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Raise(Stmt):
     """``raise exc from cause``; a cause that is no name stands before it as an expression."""
 
@@ -522,7 +473,6 @@ class Raise(Stmt):
     cause: Expr | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Assert(Stmt):
     """``assert test, message``."""
 
@@ -530,18 +480,15 @@ class Assert(Stmt):
     message: Expr | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Break(Stmt):
     """``break``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Continue(Stmt):
     """``continue``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class Case(Unique):
     """One ``case``: what the subject is compared with, where the pattern is one or several such values, and its guard.
 
     ``test`` is what any other pattern asks of the subject. ``whole`` is the name that it gives to the subject,
@@ -559,7 +506,6 @@ class Case:
     body: tuple[Stmt, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Match(Stmt):
     """``match subject``."""
 
@@ -567,8 +513,7 @@ class Match(Stmt):
     cases: tuple[Case, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Module:
+class Module(Unique):
     """One lowered file. ``words`` and ``size``, its number of nodes, leave out bodies of outermost functions."""
 
     filename: str

@@ -10,17 +10,16 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator, Set
-from dataclasses import dataclass
 from functools import lru_cache
 
+from cudalint.structs import Frozen
 from cudalint.text.quiet import quietly
 
 _ROW = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Frozen):
     """The rows of a function's body, from ``first`` up to, and without, ``last``; they count from 0."""
 
     first: int
@@ -28,8 +27,7 @@ class Piece:
     is_async: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
+class Outline(Frozen):
     """The rows of a text, and the bodies of its outermost functions in order."""
 
     rows: tuple[str, ...]

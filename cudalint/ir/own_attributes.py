@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
+from cudalint.structs import Struct
 
 
 @lru_cache(maxsize=1024)
@@ -77,6 +77,6 @@ def _attributes(node: object, own: str) -> Iterator[str]:
         case ir.Attr(value=ir.Name(id=name), attr=attr):
             if name == own:
                 yield attr
-        case _ if is_dataclass(node):
-            for each in fields(node):
-                yield from _attributes(getattr(node, each.name), own)
+        case Struct():
+            for name in node.__struct_fields__:
+                yield from _attributes(getattr(node, name), own)

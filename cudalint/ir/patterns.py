@@ -7,12 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import libcst as cst
 
 from cudalint.ir import nodes as ir
+from cudalint.structs import Frozen, field
 
 # These take one positional pattern, for the subject itself.
 _WHOLE = frozenset(
@@ -30,8 +30,7 @@ class Lowers(Protocol):
         """The number of a node that is made for one of the text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Frozen):
     """What all of it has to hold, and what is bound by name then."""
 
     tests: list[ir.Expr] = field(default_factory=list)

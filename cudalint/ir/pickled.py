@@ -6,7 +6,6 @@ That is a second lock: the store has already refused what this user's cudalint d
 from __future__ import annotations
 
 import builtins
-import dataclasses
 import io
 import pickle
 from collections.abc import Callable, Mapping
@@ -14,22 +13,23 @@ from operator import attrgetter
 from typing import Any, TypeAlias
 
 from cudalint.ir import nodes as ir
+from cudalint.structs import StructMeta
 
 _PROTOCOL = 5
 _Reducer: TypeAlias = Callable[[Any], tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
-def _reducer(kind: type) -> _Reducer:
+def _reducer(kind: StructMeta) -> _Reducer:
     """How pickle writes a node: the class and its fields, which is a third of what the default costs to read."""
-    names = [part.name for part in dataclasses.fields(kind)]
+    names = kind.__struct_fields__
     if len(names) == 1:
         return lambda node: (kind, (getattr(node, names[0]),))
     fields = attrgetter(*names)
     return lambda node: (kind, fields(node))
 
 
-_CLASSES: tuple[type, ...] = tuple(
-    kind for kind in vars(ir).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)
+_CLASSES: tuple[StructMeta, ...] = tuple(
+    kind for kind in vars(ir).values() if isinstance(kind, StructMeta) and kind.__module__ == ir.__name__
 )
 _REDUCERS: Mapping[type, _Reducer] = {kind: _reducer(kind) for kind in _CLASSES}
 _ADMITTED: Mapping[tuple[str, str], object] = {

@@ -6,10 +6,8 @@ Syntax errors are kept as well.
 
 from __future__ import annotations
 
-import dataclasses
 import marshal
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import libcst
@@ -26,13 +24,13 @@ from cudalint.ir.positions import spans
 from cudalint.ir.trouble import trouble
 from cudalint.ir.units import Outer
 from cudalint.store import Store
+from cudalint.structs import Frozen, astuple, replace
 from cudalint.text.guard import refuse
 
 _MODULES, _PLACES = "modules", "places"
 
 
-@dataclass(frozen=True, slots=True)
-class Unparsable:
+class Unparsable(Frozen):
     """Why the parser refuses a text, and where: row and column, both 1-based; 0 where it is not given to the parser."""
 
     reason: str
@@ -40,8 +38,7 @@ class Unparsable:
     column: int
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Frozen):
     """A module, or why there is none; whether the parser was asked for it.
 
     ``bodies`` are those that wait in it; None where it was lowered whole.
@@ -107,13 +104,13 @@ def _outlined(text: str, filename: str, name: str) -> Form | None:
 def _written(form: Form) -> bytes | None:
     """A form as bytes; None where it is nested more deeply than pickle follows."""
     if isinstance(form.module, Unparsable):
-        return marshal.dumps(("unparsable", *dataclasses.astuple(form.module)))
+        return marshal.dumps(("unparsable", *astuple(form.module)))
     data = encoded(form.module, {Postponed: _as_outer})
     if data is None:
         return None
     if form.bodies is None:
         return marshal.dumps(("whole", data))
-    pieces = [dataclasses.astuple(piece) for piece in form.bodies.outline.pieces]
+    pieces = [astuple(piece) for piece in form.bodies.outline.pieces]
     return marshal.dumps(("outline", data, pieces, form.bodies.encoded()))
 
 
@@ -143,7 +140,7 @@ def _read(data: bytes, text: str, filename: str, name: str) -> Form | None:
 def _named(found: object, filename: str, name: str, bodies: Bodies | None) -> Form | None:
     if not isinstance(found, ir.Module):
         return None
-    return Form(dataclasses.replace(found, filename=filename, name=name), is_fresh=False, bodies=bodies)
+    return Form(replace(found, filename=filename, name=name), is_fresh=False, bodies=bodies)
 
 
 def placed(text: str, filename: str, name: str, ordinals: Iterable[int], store: Store | None = None) -> dict[int, Span]:

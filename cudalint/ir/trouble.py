@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
+from cudalint.structs import Frozen
 from cudalint.text.quiet import quietly
 
 # Beside the place itself.
 _DETECTED = re.compile(r" \(detected at line \d+\)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Frozen):
     """What the parser does not accept, on one line, and where: row and column, both 1-based."""
 
     reason: str

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import libcst as cst
 
 from cudalint.ir import nodes as ir
+from cudalint.structs import Frozen
 
 
 class Unit:
@@ -25,8 +25,7 @@ class Unit:
         self.of_module: set[str] = set()
 
 
-@dataclass(frozen=True, slots=True)
-class Outer:
+class Outer(Frozen):
     """What the body of an outermost function has to know of its file: its number there, its name, its parameters.
 
     ``annotates``: annotations in it are evaluated.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
 from functools import lru_cache
 from itertools import dropwhile
 
 from cudalint.ir import nodes as ir
+from cudalint.structs import Struct
 
 
 @lru_cache(maxsize=1024)
@@ -28,11 +28,11 @@ def _all_yields(node: object) -> Iterator[ir.Yield]:
                 yield from _all_yields(each)
         case ir.Function() | ir.Module() | str():
             return
-        case _ if is_dataclass(node):
+        case Struct():
             if isinstance(node, ir.Yield):
                 yield node
-            for each in fields(node):
-                yield from _all_yields(getattr(node, each.name))
+            for name in node.__struct_fields__:
+                yield from _all_yields(getattr(node, name))
 
 
 def _plain_yields(body: Iterable[ir.Stmt]) -> Iterator[ir.Yield]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
@@ -17,6 +16,7 @@ from cudalint.machine.questions import MOST_GPUS
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Rank, Unknown
 from cudalint.models.releases import written
+from cudalint.structs import Frozen, replace
 
 Facts = tuple[questions.Fact, ...]
 # More constants are no longer read.
@@ -29,8 +29,7 @@ _NUMBERS = frozenset({"int", "float"})
 _CASTS = frozenset({"int", "float", "str", "bool"})
 
 
-@dataclass(frozen=True, slots=True)
-class Assumption:
+class Assumption(Frozen):
     """What is assumed of something: ``if <subject> <holds>``.
 
     ``subject`` are words, or the place of an expression that stands for itself. ``instead``: that is so, or this, which
@@ -50,8 +49,7 @@ class Assumption:
             found = found.instead
 
 
-@dataclass(frozen=True, slots=True)
-class Asking:
+class Asking(Frozen):
     """Where the program asks a question: ``whole`` is the test, ``subject`` what it compares with a constant.
 
     ``positive``: the test holds where the question is answered by yes. ``chooses``: it is no test, but something that

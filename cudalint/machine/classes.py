@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable
-from dataclasses import dataclass
 
 from cudalint.machine.heap import Class, Scope
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Unknown, Value
+from cudalint.structs import Frozen
 
 # An order keeps at most so many classes: it costs its length, and those of a chain of classes the square of that.
 MOST_BASES = 256
@@ -24,8 +24,7 @@ ABSTRACT = frozenset({"abc", "collections.abc", "numbers"})
 Order = tuple[Class | str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Frozen):
     """An order, and the user classes that it was made of where they lay."""
 
     order: Order

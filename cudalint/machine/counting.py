@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import replace
 
 from cudalint.machine import operators
 from cudalint.machine.heap import Class, Dict, Instance, Scope
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Member, Ref, Unknown, Value, const, only, union, unknown
+from cudalint.structs import replace
 
 _COUNTED = "counted"
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!=", "is": "is", "is not": "is not"}

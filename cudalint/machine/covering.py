@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cudalint.machine import questions
 from cudalint.machine.assumptions import Facts
 from cudalint.machine.questions import Fact
+from cudalint.structs import Mutable
 
 # Of more ways, and of more cases, it is not asked what they have in common: each is said as it is.
 MOST_WAYS = 24
@@ -39,8 +39,7 @@ def cover_all(ways: Sequence[Facts]) -> bool:
     return len(ways) <= MOST_WAYS and (() in ways or _Cases(_MOST_CASES).are_met(ways, ()))
 
 
-@dataclass(slots=True)
-class _Cases:
+class _Cases(Mutable):
     left: int
 
     def are_met(self, ways: Sequence[Facts], given: Facts) -> bool:

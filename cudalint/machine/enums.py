@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.classes import Order, defines
@@ -12,6 +11,7 @@ from cudalint.machine.heap import Class, Closure, Scope
 from cudalint.machine.state import State
 from cudalint.machine.values import MOST_ALTERNATIVES, Const, Member, Ref, Unknown, Value, const, constant, only, union
 from cudalint.models.library import Library
+from cudalint.structs import replace
 
 _ENUM = "cudalint.enum"
 # Whose members can be put together, and what makes members in a way of its own.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.machine.classes import Order
 from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Lib, Ref, Unknown, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 ARGS, CAUSE, PARTS = "args", "__cause__", "exceptions"
 _GROUPS = frozenset({"builtins.BaseExceptionGroup", "builtins.ExceptionGroup"})

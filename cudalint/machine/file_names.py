@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from cudalint.machine.paths import JOINS
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Unknown, Value, only, rest_of
+from cudalint.structs import Frozen
 
 # What stands for a number in the names of a series of files.
 _NUMBERS, _ANY = re.compile(r"[0-9#]+"), "#"
@@ -24,8 +24,7 @@ _SERIES, _ROOT = "series", "/"
 _DEEPEST = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(Frozen):
     """The files that a program asked a folder for: ``pattern`` names them; ``deep``: those in its folders count too."""
 
     folder: tuple[Hashable, ...]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import STATE, Atom, Ref, Value
+from cudalint.structs import Frozen, Mutable, field
 
 Results = list[tuple[State, Value]]
 # What a call gives its parameters, by their names.
@@ -19,8 +19,7 @@ _SAID_AS_WRITTEN = frozenset({"torch.Tensor", STATE})
 Around = Callable[[State, Value], list[State]]
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(Frozen):
     """An exception on its way: the outcome behind it, and the names handlers may know it by.
 
     ``harmless``: where it is caught, all is as it was meant to be. ``launch``: where the worker was started whose
@@ -43,8 +42,7 @@ NO_HASH = Raised(None, ("TypeError",))
 NO_KEY = Raised(None, ("KeyError", "LookupError"))
 
 
-@dataclass(slots=True)
-class Steps:
+class Steps(Mutable):
     """How a generator goes on: from the ``yield`` where it stands (``at``), to the next one where it ``stops``.
 
     ``left`` has what it gives at the next ones, and ``closes`` says that it is to end where it stands, ``thrown`` what
@@ -58,8 +56,7 @@ class Steps:
     left: list[tuple[State, Value, int]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Frame:
+class Frame(Mutable):
     """Where the exits of a body are gathered while it runs.
 
     ``around`` is what a context manager runs at its ``yield``, which happens outside of it: in ``outside``; ``sent`` is
@@ -97,8 +94,7 @@ class Frame:
         return self.function is None and not self.tries and state.process.launch is None
 
 
-@dataclass(frozen=True, slots=True)
-class Given:
+class Given(Frozen):
     """What a function or class of the program is called with, and where.
 
     ``is_open``: more arguments may be given than are known. ``statement``: nothing takes the result.
@@ -127,8 +123,7 @@ class Given:
         return Given(self.args, self.kwargs, self.state, self.frame, self.site, self.is_open)
 
 
-@dataclass(slots=True)
-class Call:
+class Call(Mutable):
     """A call of a library function: what an effect gets to see.
 
     ``path`` is the canonical name that was called, ``spec`` its model, ``open`` whether ``*args`` or

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from cudalint.machine.heap import NAMESPACE, Closure, LibraryObject
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, union
+from cudalint.structs import replace
 
 
 def attributes_of_function(closure: Closure, state: State) -> Mapping[str, Value]:

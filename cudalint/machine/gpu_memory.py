@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, is_array
+from cudalint.structs import replace
 
 # Batches are nested two or three deep.
 _DEEPEST = 4

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import Const, Lib, Partial, Ref, Value
+from cudalint.structs import Frozen, field, force_setattr
 
 # The field of a library's object that keeps the state in which its call, or its ``with`` statement, began.
 BEGAN = "<snapshot>"
@@ -31,8 +31,7 @@ ZERO: Value = (Partial((Lib("builtins.int"),), (), ()),)
 REPLACED = Ref(("replaced",))
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(Frozen):
     """Variables of a module, function call or class body."""
 
     variables: dict[str, Value]
@@ -42,8 +41,7 @@ class Scope:
     outside: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Closure:
+class Closure(Frozen):
     """A user function with what it sees; ``owner`` is the class it is a method of.
 
     ``alias`` is the module and qualified name that ``functools.wraps`` gave it: pickling goes by these.
@@ -74,8 +72,7 @@ class Closure:
         return self.alias or (self.module, self.function.qualname)
 
 
-@dataclass(frozen=True, slots=True)
-class Class:
+class Class(Frozen):
     """A user class; ``members`` names those of an Enum, ``meta`` is its metaclass where it names one.
 
     ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
@@ -100,8 +97,7 @@ class Class:
     types: tuple[tuple[str, ir.Expr], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Instance:
+class Instance(Frozen):
     """An instance of a user class."""
 
     cls: Ref
@@ -110,8 +106,7 @@ class Instance:
     origin: Chain | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sequence:
+class Sequence(Frozen):
     """A list, tuple, set or iterator; ``items`` while its content is known exactly, else ``element``.
 
     ``open`` items stand for more of their kind: the first, and another one. ``last`` is what was put under a key that
@@ -125,11 +120,14 @@ class Sequence:
     open: bool = False
     most: int | None = None
     numbers: range | None = None
-    last: tuple[Value, Value] | None = field(default=None, init=False)
+    last: tuple[Value, Value] | None = None
+
+    def __post_init__(self) -> None:
+        if self.last is not None:
+            force_setattr(self, "last", None)
 
 
-@dataclass(frozen=True, slots=True)
-class Dict:
+class Dict(Frozen):
     """A dict: known constant keys, and what may stand under any other; ``factory`` makes what is missing.
 
     ``among`` has the only keys that it may have besides, where that is known of one that is not exact.
@@ -143,11 +141,14 @@ class Dict:
     factory: Value = ()
     view: Ref | None = None
     among: frozenset[Hashable] | None = None
-    last: tuple[Value, Value] | None = field(default=None, init=False)
+    last: tuple[Value, Value] | None = None
+
+    def __post_init__(self) -> None:
+        if self.last is not None:
+            force_setattr(self, "last", None)
 
 
-@dataclass(frozen=True, slots=True)
-class LibraryObject:
+class LibraryObject(Frozen):
     """An object of a library, of the type that models name; what it keeps is in ``fields``."""
 
     type: str
@@ -191,8 +192,7 @@ def item_field(key: Value) -> str | None:
     return f"[{atom.value!r}]" if isinstance(atom, Const) and isinstance(atom.value, str | int) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Generator:
+class Generator(Frozen):
     """A generator that was not consumed yet; ``waits`` is the ``yield`` where it stands, if it was begun."""
 
     closure: Ref
@@ -201,8 +201,7 @@ class Generator:
     waits: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(Frozen):
     """What a function gave in this process, by its arguments."""
 
     results: dict[Hashable, Value]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from cudalint.machine.heap import HOOKS, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import JOINED, Atom, Bound, Partial, Ref, Unknown, Value, const, strings
+from cudalint.structs import Frozen
 
 HANDLE = "torch.utils.hooks.RemovableHandle"
 FORWARD, BEFORE, BACKWARD = "forward", "before", "backward"
@@ -21,8 +21,7 @@ _MANY = 12
 _DEEPEST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Hook:
+class Hook(Frozen):
     """A hook: ``of`` is what it was given to, nothing if that is every module; ``named``: it is given keywords."""
 
     of: Value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import fields, replace
 from itertools import zip_longest
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
@@ -31,6 +30,7 @@ from cudalint.machine.values import (
     holds_deferred,
     union,
 )
+from cudalint.structs import replace
 
 MOST_STATES = 8
 # Assumptions by which paths stay apart, and those that a path remembers in all.
@@ -44,7 +44,7 @@ MOST_NESTING = 2
 _TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_(?!CPP_|ENABLE_ONEDNN_)|PYTORCH_NVML|JOBLIB|LOKY")
 _NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
 _OF_ENVIRONMENT = ("environment", "removed")
-_BESIDE_ENVIRONMENT = attrgetter(*(part.name for part in fields(Process) if part.name not in _OF_ENVIRONMENT))
+_BESIDE_ENVIRONMENT = attrgetter(*(name for name in Process.__struct_fields__ if name not in _OF_ENVIRONMENT))
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from cudalint.machine.trace import Site
+from cudalint.structs import Frozen, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
+class Launched(Frozen):
     """One launch under one start method.
 
     ``made`` is the call that made the pool, process, executor or loader. ``settled`` is where the program chose the

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Ref, Value, only
+from cudalint.structs import replace
 
 # Classes of Python whose instances are dicts or lists, or hold one as their attribute ``data``.
 DICTS = frozenset({"builtins.dict", "collections.UserDict"})

@@ -7,7 +7,6 @@ an entry in which a process takes something is run twice, and the second time it
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from cudalint.machine import operators, questions
@@ -15,6 +14,7 @@ from cudalint.machine.heap import Class, Closure, Dict, Instance, Scope, Sequenc
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import JOINED, Const, Dev, Lib, Rank, Ref, Unknown, Value, only, unknown
+from cudalint.structs import Frozen, Mutable, field, replace
 
 # Of a channel through which more goes it is not said what: as any reader may find them, and in all.
 MOST_MESSAGES, _MOST_NOTED = 8, 64
@@ -30,21 +30,18 @@ _OWN = Rank("each")
 Channel: TypeAlias = Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Blank:
+class Blank(Frozen):
     """A part of a message of which nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(Frozen):
     """A function or a class, by the name that it has at the top of its module: so it is pickled."""
 
     module: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Frozen):
     """A tuple, a list, a dict or an object that was sent: it has an address in no process.
 
     ``keys`` are those of a dict, or the names of an object's attributes, whose class is ``cls``.
@@ -59,8 +56,7 @@ class Packed:
 Part: TypeAlias = "Const | Dev | Lib | Blank | Named | Packed"
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Frozen):
     """Something that goes through a channel; ``facts`` hold wherever it was put there."""
 
     part: Part
@@ -70,8 +66,7 @@ class Message:
 Foretold: TypeAlias = Mapping[Channel, tuple[Message, ...]]
 
 
-@dataclass(slots=True)
-class Messages:
+class Messages(Mutable):
     """What an entry puts into its channels and takes from them; ``foretold`` is what an earlier run of it put there.
 
     ``any_may_say``: what nobody knows may call a function that puts something somewhere. ``vague`` are the channels

@@ -7,13 +7,13 @@ is worth it only where the word decides something.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from cudalint.machine.enums import member_of
 from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.joining import TELLING
 from cudalint.machine.state import State
 from cudalint.machine.values import Const, Ref, Value, constant
+from cudalint.structs import Frozen, Mutable, field
 
 # An option with more words names one of many models or files, which are used alike.
 MOST_WORDS = 8
@@ -21,8 +21,7 @@ MOST_WORDS = 8
 _WITHOUT_GPU = "cpu"
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Frozen):
     """An option as a user spells it, what it is if nobody gives it, and the other words that it takes."""
 
     flag: str
@@ -30,8 +29,7 @@ class Offer:
     others: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Offers:
+class Offers(Mutable):
     """The options of an entry by their spelling, and with which words each word was compared since they were read."""
 
     made: dict[str, Offer] = field(default_factory=dict)

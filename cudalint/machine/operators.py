@@ -7,7 +7,6 @@ import decimal
 import fractions
 import operator
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from types import NoneType
 from typing import TypeVar
 
@@ -36,6 +35,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import force_setattr, replace
 
 LONGEST = 200
 # How many digits an exact number has at most that is known, before its point or behind it.
@@ -620,7 +620,7 @@ def _remember(made: Sequence | Dict, key: Value, value: Value) -> None:
     A change makes a new container, by ``replace`` too, and that remembers nothing.
     """
     if isinstance(only(key), Unknown):
-        object.__setattr__(made, "last", (key, value))
+        force_setattr(made, "last", (key, value))
 
 
 def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]:

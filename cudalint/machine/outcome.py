@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
+
+from cudalint.structs import Frozen
 
 # Rules name outcomes, and a run that comes to nothing knows the rules: it is not to import the machine for that.
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ class Doubt(Enum):
 NUMBERED = "numbered"
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Frozen):
     """One thing that goes wrong on one path.
 
     ``how`` is what hardware shows: crash, hang, child-death, thread-death, wrong-device, cost.

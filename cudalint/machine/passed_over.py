@@ -7,15 +7,14 @@ not run after one was used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
 from cudalint.machine.trace import Site
+from cudalint.structs import Mutable, field
 
 
-@dataclass(slots=True)
-class Branches:
+class Branches(Mutable):
     """Which branches of a program were taken, and what those would have called that were not.
 
     ``_taken`` has both answers of a test once either was seen; ``_beside`` the functions called where it is not taken.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from cudalint.machine.values import Const, Unknown, Value, constant, only, rest_of
+from cudalint.structs import Frozen, replace
 
 # What joins parts of a path, or takes one as it is.
 JOINS = frozenset({"os.path.join", "pathlib.Path", "pathlib.PurePath"})
@@ -24,8 +24,7 @@ OF_FILES = METHODS | WRITE | {"open", "read", "readlines", "read_text", "read_by
 _ITSELF = "\0"
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(Frozen):
     """A path from the folder of a module's file, or from where the program runs."""
 
     module: str | None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Container, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from cudalint.machine.trace import Site
@@ -28,6 +27,7 @@ from cudalint.machine.values import (
     only,
     unknown,
 )
+from cudalint.structs import Frozen
 
 Fact = tuple[Hashable, bool]
 # How many GPUs there are: the same number wherever it is asked for.
@@ -81,8 +81,7 @@ OF_CLASS = "of class"
 NO_CLASS = "?"
 
 
-@dataclass(frozen=True, slots=True)
-class Either:
+class Either(Frozen):
     """One of two facts holds, where the program refused to go on with neither."""
 
     one: Fact

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.ir import nodes as ir
@@ -15,6 +14,7 @@ from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Tensor, Unknown, Value
+from cudalint.structs import Frozen
 
 _DEEPEST = 6
 
@@ -30,8 +30,7 @@ class Form(Enum):
     HIDDEN = "inside an object, or not the same on all paths"
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Frozen):
     """One value. ``type`` is that of an array, or the kind of a container; ``device`` is empty where it varies.
 
     ``parts`` are the known positions or keys; ``element`` stands for all others.

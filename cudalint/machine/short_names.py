@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, is_dataclass
 from enum import Enum
 from hashlib import blake2b
+
+from cudalint.structs import Partly, Struct
 
 # Bytes of a name. There are some thousands of them in a run.
 _LENGTH = 8
@@ -43,6 +44,8 @@ def _said(part: object, known: _Known) -> list[str]:
         return [part.name]
     if isinstance(part, type):
         return [part.__qualname__]
-    if is_dataclass(part):
-        return [_digest(getattr(part, one.name), known) for one in fields(part) if one.compare]
+    if isinstance(part, Partly):
+        return [_digest(part.compared(), known)]
+    if isinstance(part, Struct):
+        return [_digest(getattr(part, name), known) for name in part.__struct_fields__]
     return []

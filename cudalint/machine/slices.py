@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.heap import Sequence
 from cudalint.machine.values import Const, Unknown, Value, constant, union, unknown
+from cudalint.structs import replace
 
 _SLICE = "slice"
 # What has an order of its own, so that a part of it is one of the same kind.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
 from cudalint.machine.trace import Site, TraceStep
+from cudalint.structs import Frozen, Mutable, replace
 
 
 class ProcessKey(NamedTuple):
@@ -27,8 +27,7 @@ class Deed(Enum):
     THREAD = "thread"
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(Frozen):
     """A deed of a process, by the step that did it.
 
     ``detail`` names what a step leaves open: a device, a backend. ``in_thread``: another thread than the first did it.
@@ -40,8 +39,7 @@ class Done:
     in_thread: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Crossing:
+class Crossing(Frozen):
     """A value that reaches a worker.
 
     ``name`` is the parameter or variable that holds it, empty where nothing names it; ``what`` describes it in words.
@@ -56,8 +54,7 @@ class Crossing:
     origin: TraceStep | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Frozen):
     """What a worker runs: a call of a function, or an object, and its definition where the program has one."""
 
     name: str
@@ -65,8 +62,7 @@ class Work:
     prepares: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Frozen):
     """One launch: who starts whom.
 
     ``method`` is the start method: ``fork``, ``spawn``, ``forkserver``, ``loky``; ``exec`` starts another program.
@@ -137,8 +133,7 @@ def workers(count: int | None, several: bool, again: bool) -> str:
     return "a process each time" if again else "a process"
 
 
-@dataclass(slots=True)
-class ProcessRecord:
+class ProcessRecord(Mutable):
     """The processes of one entry: the launches by parent and child, and the deeds of each process, in their order."""
 
     launches: dict[tuple[ProcessKey, ProcessKey, Site], Started]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine import questions
@@ -19,6 +18,7 @@ from cudalint.machine.values import (
     Tensor,
     Value,
 )
+from cudalint.structs import Frozen, Mutable, MutableUnique, Partly, Unique, field, replace
 
 LARGE_LAYER = 150
 LARGE_SPLIT = 40
@@ -30,8 +30,7 @@ MOST_ASSUMED = 16
 BLOT = Scope({}, None, "", "gone")
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Frozen):
     """How a process was started: what its outcomes need to know.
 
     ``family`` is ``pool``, ``executor``, ``process``, ``loader`` ... as the models name it; ``stage`` says
@@ -55,8 +54,7 @@ class Launch:
     chosen: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Frozen):
     """The process group of a process; ``rank`` is the number it joined with, where the code shows it.
 
     ``early``: GPU 0 was in use before the group was joined. ``bound``: the group has met on a GPU, which it keeps;
@@ -79,8 +77,7 @@ class Group:
     built: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Partly):
     """A CUDA context of a process: the devices visible when it was opened, and which of them it is on.
 
     ``prepared``: an initializer opened it, for all tasks to come. ``rank`` is the one that opens it, where the program
@@ -90,12 +87,15 @@ class Context:
     visible: Value
     index: Index
     where: Chain
-    prepared: bool = field(default=False, compare=False)
+    prepared: bool = False
     rank: int | None = None
 
+    def compared(self) -> Hashable:
+        """The device, and not who opened it."""
+        return self.visible, self.index, self.where, self.rank
 
-@dataclass(frozen=True, slots=True)
-class Selected:
+
+class Selected(Frozen):
     """The device that a thread chose; ``maybe`` where only some paths chose it.
 
     ``alone``: there was reason to, as the program saw no other, or was told by no launcher that there are other ranks.
@@ -107,8 +107,7 @@ class Selected:
     alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Current:
+class Current(Frozen):
     """A thread in which a context of a framework is current; of those that other threads have, it can use none."""
 
     framework: str
@@ -121,8 +120,7 @@ class Current:
         return self.framework, self.thread
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(Frozen):
     """A default start method: its alternatives, None while the platform's default stands."""
 
     names: tuple[str, ...] | None = None
@@ -131,8 +129,7 @@ class Method:
     late: Chain | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Loan:
+class Loan(Frozen):
     """GPU memory that was sent to another process at ``anchor``.
 
     It is no longer needed there when this process has waited for what was made at one of the places ``waits_for``.
@@ -142,8 +139,7 @@ class Loan:
     waits_for: frozenset[Site]
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
+class Pending(Frozen):
     """Memory that this process put on a channel, made at ``channel``, since it last waited for another.
 
     It lies on a GPU; what lies elsewhere is noted for proofs alone.
@@ -156,8 +152,7 @@ class Pending:
     on_gpu: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(Frozen):
     """GPU memory that a process sent at ``site``; ``launch`` is how that process was started."""
 
     launch: Launch
@@ -175,8 +170,7 @@ class Act(Enum):
     TAKES = "it takes something that others would take otherwise"
 
 
-@dataclass(frozen=True, slots=True)
-class Public:
+class Public(Frozen):
     """What a process does that others see, and where; ``by_one``: only one of several like it does so."""
 
     act: Act
@@ -184,8 +178,7 @@ class Public:
     by_one: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Frozen):
     """What a task has set in its process, for proofs; ``felt_by`` are the only functions that find it, if that is said.
 
     ``adds``: each task that does so changes what it finds there, by adding to it; ``is_variable``: it has that name.
@@ -202,8 +195,7 @@ class Setting:
     of: frozenset[Hashable] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Anew:
+class Anew(Frozen):
     """What a process has set by a name, or of some things, for proofs.
 
     ``begun``: how many workers had begun by then.
@@ -214,8 +206,7 @@ class Anew:
     begun: int
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
+class Beside(Frozen):
     """Workers that go on beside the process that started them, for proofs: what they do that others see.
 
     ``keys`` are the objects by which they are waited for, ``made`` the call that made their launcher. ``later`` is what
@@ -229,8 +220,7 @@ class Beside:
     heard: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Handed:
+class Handed(Partly):
     """An object, or an array, that a thread of its process reads later, as it was when it was handed over.
 
     ``address`` is the array itself, which no heap holds. ``until`` are the addresses of what tells that it was taken.
@@ -240,12 +230,15 @@ class Handed:
     address: Hashable
     site: Site
     until: frozenset[Hashable]
-    thing: Object | None = field(compare=False)
+    thing: Object | None
     is_set: bool = False
 
+    def compared(self) -> Hashable:
+        """What was handed over, and not as which object."""
+        return self.address, self.site, self.until, self.is_set
 
-@dataclass(frozen=True, slots=True)
-class Process:
+
+class Process(Frozen):
     """What the machine knows of one process.
 
     ``driver`` is the witness of the first query or initialisation in this process: it poisons forks and
@@ -387,8 +380,7 @@ class Process:
         return any(name == framework for name, _ in self.initialised)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Running:
+class Running(Unique):
     """A thread that runs: how all was before it, what it does, and how all is while it waits, or does not end."""
 
     before: State
@@ -404,8 +396,7 @@ class Running:
             self.left.append(beside)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lineage:
+class Lineage(Unique):
     """All of a process that has done nothing but import, and what it imported, one after another.
 
     ``names`` tell the ways apart that an import may take; ``facts`` are what they assumed.
@@ -419,8 +410,7 @@ class Lineage:
     counts: dict[Hashable, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layer:
+class Layer(Unique):
     """What a path changed between two freezes of its heap, and what was frozen before.
 
     ``lineage`` is given where everything up to here comes of imports.
@@ -433,8 +423,7 @@ class Layer:
     lineage: Lineage | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FrozenHeap:
+class FrozenHeap(Unique):
     """The frozen part of a path's heap when a call began."""
 
     objects: dict[Hashable, Object]
@@ -442,8 +431,7 @@ class FrozenHeap:
     layer: Layer | None
 
 
-@dataclass(slots=True, eq=False)
-class Journal:
+class Journal(MutableUnique):
     """What the paths of a running call allocated and wrote since it began, for the collection at its end.
 
     ``fresh`` are the addresses of new objects, ``written`` those of changed ones; ``floors`` are the counts of sites
@@ -473,8 +461,7 @@ class Journal:
             self.floors.setdefault(site, count)
 
 
-@dataclass(slots=True)
-class State:
+class State(Mutable):
     """One path: a process, a heap, what was assumed to get here, and the calls that led here.
 
     ``heap`` holds the path's own objects, ``frozen`` those that lay on it when it was last frozen; these never

@@ -7,7 +7,6 @@ at once, which is most of what importing costs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
@@ -15,6 +14,7 @@ from cudalint.machine.heap import Closure
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Deferred, Lib, Ref, Value, const
 from cudalint.models.library import Library
+from cudalint.structs import Frozen
 
 _Bound = tuple[str, Value | Closure]
 
@@ -35,8 +35,7 @@ class Imports(Protocol):
         """The modules whose top level may do something to the process when ``name`` is imported."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bindings:
+class Bindings(Frozen):
     """Statements in a row that only bind: names, and values or functions without decorators.
 
     A closure is bound as a new object of each state, the same one every time; in a class it sees the body of that.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from cudalint.structs import Frozen
 
 
 class Site(NamedTuple):
@@ -13,8 +14,7 @@ class Site(NamedTuple):
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True)
-class TraceStep:
+class TraceStep(Frozen):
     """One step of a trace; it is taken only where the package ``missing`` is not installed."""
 
     site: Site

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import last_name
 from cudalint.machine.heap import Class, Closure, Scope, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref, Value, const, constant, only
+from cudalint.structs import Frozen
 
 _OF_FIELDS = frozenset({"field_validator", "validator"})
 _OF_ALL = frozenset({"model_validator", "root_validator"})
 _NOTED = "<validators>"
 
 
-@dataclass(frozen=True, slots=True)
-class Validator:
+class Validator(Frozen):
     """A method by what it is given: the record as a ``whole``, or single fields of these names."""
 
     function: Ref

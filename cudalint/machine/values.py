@@ -7,11 +7,11 @@ what they mean; provenance inside them does not count. Unknown is never CUDA.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cudalint.machine.short_names import shortened
 from cudalint.machine.trace import Chain, Site
+from cudalint.structs import Frozen, Partly, Unique, replace
 
 # Parts of the identity of an unknown.
 MOST_PARTS = 256
@@ -20,14 +20,17 @@ MOST_ALTERNATIVES = 4
 MOST_PARTS_OF_A_QUESTION = 2 * MOST_ALTERNATIVES * MOST_PARTS + 8
 
 
-@dataclass(frozen=True, slots=True)
-class Unknown:
+class Unknown(Partly):
     """Something the code does not show; ``sym`` identifies it: two unknowns with the same one are the same thing."""
 
     sym: Hashable
     # How many parts the identity is made of, where that was counted, and what in them may be addresses of objects.
-    parts: int = field(default=0, compare=False, repr=False)
-    named: frozenset[Hashable] = field(default=frozenset(), compare=False, repr=False)
+    parts: int = 0
+    named: frozenset[Hashable] = frozenset()
+
+    def compared(self) -> Hashable:
+        """Its identity alone."""
+        return self.sym
 
 
 def rest_of(sym: Hashable, first: int) -> tuple[Hashable, ...]:
@@ -35,51 +38,55 @@ def rest_of(sym: Hashable, first: int) -> tuple[Hashable, ...]:
     return sym[first:] if isinstance(sym, tuple) else ()
 
 
-@dataclass(frozen=True, slots=True)
-class Const:
-    """A Python constant. ``kind`` keeps True apart from 1.
+class Const(Partly):
+    """A Python constant; its type keeps True apart from 1.
 
     ``member`` is the member of an Enum of strings or numbers that it is: equal to its value, with methods of its own.
     """
 
     value: Hashable
-    kind: type = field(init=False)
-    member: Member | None = field(default=None, compare=False)
+    member: Member | None = None
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", type(self.value))
+    @property
+    def kind(self) -> type:
+        """The type of the value."""
+        return type(self.value)
+
+    def compared(self) -> Hashable:
+        """Its value, and its type, which keeps True apart from 1."""
+        return self.value, type(self.value)
 
 
-@dataclass(frozen=True, slots=True)
-class Other:
+class Other(Frozen):
     """A constant that the code does not show, and that is not this one."""
 
     than: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Partly):
     """A member of an Enum: a constant, the same one in every process; ``cls`` is where its methods stand."""
 
     module: str
     qualname: str
     name: str
-    value: Value = field(compare=False)
-    cls: Ref = field(compare=False)
+    value: Value
+    cls: Ref
+
+    def compared(self) -> Hashable:
+        """Where it stands."""
+        return self.module, self.qualname, self.name
 
     def __str__(self) -> str:
         return f"{self.qualname.rpartition('.')[2]}.{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Lib:
+class Lib(Frozen):
     """A module, class or function of a library, by canonical dotted name."""
 
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rank:
+class Rank(Partly):
     """A number that differs from process to process or task to task.
 
     ``kind``: ``global`` and ``local`` ranks, or ``each`` (another one for each task or round); a
@@ -91,16 +98,19 @@ class Rank:
     kind: str
     process: tuple[str, ...] | None = None
     derived: bool = False
-    among: int | None = field(default=None, compare=False)
+    among: int | None = None
     # The only numbers that it is, each in some task, where these are known.
     numbers: frozenset[int] | None = None
+
+    def compared(self) -> Hashable:
+        """All but how many there are."""
+        return self.kind, self.process, self.derived, self.numbers
 
 
 Index = int | Rank | None
 
 
-@dataclass(frozen=True, slots=True)
-class Dev:
+class Dev(Frozen):
     """A device; an index of None is the current one of its kind. ``text``: it is the text that names one."""
 
     kind: str
@@ -113,8 +123,7 @@ class Dev:
         return self.kind == "cuda"
 
 
-@dataclass(frozen=True, slots=True)
-class Tensor:
+class Tensor(Frozen):
     """An array of a framework on a device; ``owner`` is the process that made it.
 
     ``received``: it lies in memory that another process shared, which this one cannot share again. ``part``: it is a
@@ -150,15 +159,13 @@ class Tensor:
         return replace(self, part=False) if self.part else self
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Frozen):
     """An object on the heap."""
 
     address: Hashable
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(Frozen):
     """A function bound to its first argument.
 
     ``may_be_data``: an attribute of an object of a library that no model describes; as long as it is not called, it
@@ -170,8 +177,7 @@ class Bound:
     may_be_data: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
+class Partial(Frozen):
     """``functools.partial`` and everything that behaves like it."""
 
     function: Value
@@ -179,16 +185,14 @@ class Partial:
     kwargs: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Super:
+class Super(Frozen):
     """``super(cls, receiver)``: attributes are looked up after ``cls`` among the classes of the receiver."""
 
     cls: Ref | Lib
     receiver: Atom
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Frozen):
     """``delayed(f)(args)``: a call to be made in a worker."""
 
     function: Value
@@ -196,8 +200,7 @@ class Task:
     kwargs: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(Frozen):
     """A module of the project, or a name in it, that runs when it is first used; ``site`` imports it.
 
     ``covered`` is what the name stands for unless the module, a package that is not seen, defines it as well; or, where
@@ -206,13 +209,12 @@ class Deferred:
 
     module: str
     name: str | None
-    site: Site = field(compare=False)
+    site: Site
     covered: Atom | None = None
     lacked: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Snapshot:
+class Snapshot(Unique):
     """The state a worker forked from, kept with the object that started it."""
 
     # A ``State``, which is made of values.

@@ -7,7 +7,6 @@ import os
 import re
 import sys
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TypeAlias
@@ -19,6 +18,7 @@ from cudalint.models.schema import ModelError, validate
 from cudalint.models.traits import Trait, Traits
 from cudalint.models.unfamiliar import Unfamiliar
 from cudalint.models.vocabulary import Vocabulary, is_recognised_by_name
+from cudalint.structs import Frozen, Mutable, field
 
 Spec = Mapping[str, object]
 
@@ -32,8 +32,7 @@ MOST_BASES = 50
 _OF_ATTRIBUTES = frozenset({"__get__", "__set__"})
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEffect:
+class ProcessEffect(Frozen):
     """What a function leaves behind in its process, beside what its result is.
 
     ``state`` is one of ``schema.STATES``, ``gives`` one of ``schema.GIVES`` or empty. ``shows``: what it does is seen
@@ -57,8 +56,7 @@ class ProcessEffect:
 _Declared: TypeAlias = list[tuple[str, ProcessEffect]]
 
 
-@dataclass(slots=True)
-class Library:
+class Library(Mutable):
     """All models. Names are canonical: aliases of a library are folded into the name where it is defined."""
 
     functions: dict[str, Spec] = field(default_factory=dict)

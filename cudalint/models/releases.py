@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
+
+from cudalint.structs import Frozen
 
 Numbers = tuple[int, ...]
 
@@ -14,8 +15,7 @@ _NUMBER = re.compile(r"\d{1,18}")
 _RANGE = re.compile(r"([A-Za-z][\w.-]*)\s+(?:>=\s*(\d[\w.]*))?\s*,?\s*(?:<\s*(\d[\w.]*))?")
 
 
-@dataclass(frozen=True, slots=True)
-class Releases:
+class Releases(Frozen):
     """The releases of a package from one on, and before another; either end may be open. ``package``: its name."""
 
     package: str
@@ -23,8 +23,7 @@ class Releases:
     end: Numbers | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Admitted:
+class Admitted(Frozen):
     """The releases of a package that the files of a project admit.
 
     ``lowest`` is empty and ``highest`` None where they do not say; ``includes``: the highest is admitted itself.

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from cudalint.structs import Frozen, Mutable, field
 
 # A pattern of a trait that means: whatever has this name last.
 _WHATEVER = "**."
 
 
-@dataclass(frozen=True, slots=True)
-class Trait:
+class Trait(Frozen):
     """A trait that a name has; ``place``: which of its arguments the trait is about, where that is one by position."""
 
     kind: str
     place: int | None = None
 
 
-@dataclass(slots=True)
-class Traits:
+class Traits(Mutable):
     """The traits of all models. A name itself counts more than one it lies below, and this more than its last part."""
 
     _exact: dict[tuple[str, str], Trait] = field(default_factory=dict)

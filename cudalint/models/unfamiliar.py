@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from cudalint.structs import Mutable, field
 
 
-@dataclass(slots=True)
-class Unfamiliar:
+class Unfamiliar(Mutable):
     """The words of all models, by kind. Names are dotted; those of functions are read word by word."""
 
     _words: dict[str, set[str]] = field(default_factory=dict)

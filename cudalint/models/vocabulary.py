@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+from cudalint.structs import Mutable, field
 
 # What a model may say that a function does, where that starts processes or workers, forms a process group, or settles
 # the start method or the devices of a process: what rules judge.
@@ -39,8 +40,7 @@ _DISTINCT = re.compile(r".*(?:[a-z][A-Z]|[A-Z]{2,}[a-z]|[^_]_[^_])")
 _NO_NAME = re.compile(r"__\w+__|\*")
 
 
-@dataclass(slots=True)
-class Marks:
+class Marks(Mutable):
     """Words of which one shows that something may be in a file.
 
     ``anywhere``: wherever they stand. ``used``: where they are called, imported or an attribute, as prose and other
@@ -68,8 +68,7 @@ class Marks:
         return self.anywhere.union(self.used, *self.together)
 
 
-@dataclass(slots=True)
-class Vocabulary:
+class Vocabulary(Mutable):
     """The words of all models. ``launchers`` are names in functions that may start something without a known caller."""
 
     starts: Marks = field(default_factory=Marks)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from cudalint.finding import Finding
 from cudalint.policy.baseline import Baseline, Entry, Split
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(Frozen):
     """What is known to a run over some files.
 
     ``before`` was found at another state of the program: what of it has gone is no news.

@@ -13,11 +13,11 @@ import json
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
 
 from cudalint import disk
 from cudalint.finding import Finding
 from cudalint.policy.identity import Identity, identities
+from cudalint.structs import Frozen, Ordered
 
 # What a file says of itself. A change that older readers would misread takes the next number.
 VERSION = 1
@@ -30,16 +30,14 @@ class BaselineError(Exception):
     """A file that is no baseline, or cannot be read or written; the text is one line."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Entry:
+class Entry(Ordered):
     """One accepted finding; the message is for whoever reads the file."""
 
     identity: Identity
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+class Split(Frozen):
     """Findings as a baseline divides them; ``vanished`` are the entries that nothing was found for."""
 
     new: tuple[Finding, ...]
@@ -47,8 +45,7 @@ class Split:
     vanished: tuple[Entry, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Frozen):
     """Accepted findings, with paths from ``folder``.
 
     ``changed`` are files that are known to be not as they were: what was in them may lie elsewhere now.

@@ -22,11 +22,11 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
 from cudalint.finding import Finding, Span
+from cudalint.structs import Frozen, Ordered
 from cudalint.text.lines import Rows
 from cudalint.text.scan import Kind, Lexeme, lexemes
 
@@ -41,8 +41,7 @@ _TAB = 8
 _DIGITS = 16
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Identity:
+class Identity(Ordered):
     """What a finding is known by. ``path`` has forward slashes; ``statement`` is a digest, empty for a whole file."""
 
     path: str
@@ -119,8 +118,7 @@ def _digest(*parts: str) -> str:
     return blake2b("\0".join(parts).encode("utf-8", "surrogatepass"), digest_size=_DIGITS // 2).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
+class _Statement(Frozen):
     """One statement, or the header of one, as the text's lexemes tell it. ``indent`` counts columns."""
 
     start: int

@@ -7,15 +7,15 @@ layer a more specific prefix beats a less specific one, whichever way it points.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from cudalint.structs import Frozen
 
 ALL = "ALL"
 # Findings about the run itself: shown whatever is selected, hidden only by an explicit ignore.
 ALWAYS_ON = frozenset({"CUD900", "CUD901"})
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Frozen):
     """One source of selectors: the configuration file, or the command line."""
 
     select: tuple[str, ...] | None = None
@@ -28,8 +28,7 @@ class Layer:
         return self.select is None and not self.extend_select and not self.ignore
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Frozen):
     """The codes that a run shows. Without any selector that is every code."""
 
     layers: tuple[Layer, ...] = ()

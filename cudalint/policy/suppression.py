@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from cudalint.finding import Applicability, Edit, Finding, Fix, Position, Span, Step, StepKind
 from cudalint.policy.identity import TWINS
 from cudalint.rules import rule
+from cudalint.structs import Frozen
 from cudalint.text.itself import reads_itself
 from cudalint.text.lines import Rows
 from cudalint.text.noqa import Noqa, Suppressions, without_codes
@@ -20,8 +20,7 @@ _MOST_NAMED = 4
 _TWINS = TWINS | {other: one for one, other in TWINS.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Frozen):
     """The findings that stay, and for every comment, by its file and place, the codes it silenced."""
 
     kept: tuple[Finding, ...]

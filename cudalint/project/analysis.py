@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Literal
 
@@ -39,12 +38,12 @@ from cudalint.project.worker import Brief
 from cudalint.project.workers import Workers
 from cudalint.settings_files import SettingsFiles
 from cudalint.store import Store
+from cudalint.structs import Frozen, replace
 from cudalint.text.lines import changed_rows
 from cudalint.text.source import SourceFile
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
+class Options(Frozen):
     """What decides the meaning of a program: Python versions in range, platform, extra models; how far it is looked.
 
     ``nearer`` are the versions of programs that begin below some folders, the innermost of these first.
@@ -57,8 +56,7 @@ class Options:
     nearer: tuple[tuple[str, tuple[tuple[int, int], tuple[int, int]]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(Frozen):
     """What an analysis read and lowered, and what the machine did.
 
     ``functions`` are those that the entries entered, once for each entry; ``cut`` are the entries that a bound ended;
@@ -77,8 +75,7 @@ class Work:
     kept: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Analysis:
+class Analysis(Frozen):
     """Findings, sorted; what they cost; what a bound cut off; and what repairs need to know of them.
 
     ``settings`` are the files of settings that programs read.
@@ -91,8 +88,7 @@ class Analysis:
     settings: SettingsFiles | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Basis:
+class Basis(Frozen):
     """What the machine saw behind the findings, from which a changed program is analysed again.
 
     ``entered`` holds the functions that each entry ran; ``entries`` are those that show a finding; ``cut`` those that

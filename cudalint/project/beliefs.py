@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from cudalint.finding import Finding, Span
@@ -27,6 +26,7 @@ from cudalint.project.running import Runner
 from cudalint.project.seen import Seen
 from cudalint.project.summary import summaries
 from cudalint.store import Store
+from cudalint.structs import Frozen
 from cudalint.text.lines import split_rows
 from cudalint.text.source import SourceFile
 
@@ -161,8 +161,7 @@ def functions(
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Processes:
+class Processes(Frozen):
     """What a run for a map gave: what goes wrong, as in any run, and what the machine noted of each entry."""
 
     analysis: Analysis

@@ -7,12 +7,12 @@ name. A wrong guess costs work and nothing else, because whether a caller reache
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions
 from cudalint.project.program import FileProgram
 from cudalint.project.reads import Reads
+from cudalint.structs import Frozen, Mutable, field
 
 MOST_MODULES = 6
 MOST_CALLERS = 6
@@ -22,8 +22,7 @@ MOST_USERS = 100
 Place = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
+class Caller(Frozen):
     """A function of a module."""
 
     module: str
@@ -35,8 +34,7 @@ class Caller:
         return self.module, self.function.ordinal
 
 
-@dataclass(slots=True)
-class Callers:
+class Callers(Mutable):
     """Looks callers up."""
 
     files: FileProgram

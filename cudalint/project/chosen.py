@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
 
 from cudalint.machine import heap
 from cudalint.machine.assumptions import Assumption
@@ -11,14 +10,14 @@ from cudalint.machine.outcome import Doubt, Outcome
 from cudalint.machine.state import State
 from cudalint.machine.values import const
 from cudalint.project.entry_result import EntryResult
+from cudalint.structs import Frozen, replace
 
 # So many words of the options of one program are tried, one at a time. All together take no more steps than that many
 # runs of the program, where these are few some more, and no more than one run may take.
 MOST_CHOICES, MOST_RUNS, FEWEST_STEPS, MOST_STEPS = 4, 2, 2_000, 12_000
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Frozen):
     """An option as a user spells it, and the word that it is given."""
 
     flag: str

@@ -9,9 +9,9 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from cudalint.project import deployments
+from cudalint.structs import Ordered
 from cudalint.text.settings import is_settings
 
 # Of each program so many command lines are run, each of so many words at most.
@@ -39,8 +39,7 @@ _LISTED = re.compile(r"(?:CMD|ENTRYPOINT|command:|entrypoint:)[ \t]*\[(.*)\]")
 _ENDS = re.compile(r"&&|\|\|?|;|&|\d?>{1,2}.*|<.*")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class CommandLine:
+class CommandLine(Ordered):
     """The words that a program is given, and the file that says so; ``through``: a module that is told to run it."""
 
     said_in: str

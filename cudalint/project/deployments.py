@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from cudalint import disk
 from cudalint.served import SELDON, WORKS
+from cudalint.structs import Frozen
 from cudalint.text import settings
 
 _NAMED = re.compile(
@@ -67,8 +67,7 @@ _SETTING = re.compile(r"[ \t]*([\w-]+)[ \t]*=[ \t]*([^\s;#]+)")
 _NO = frozenset({"false", "0", "no", "off"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Started:
+class _Started(Frozen):
     """A server that some file starts, its application, whether it is made before the fork, and in how many workers."""
 
     server: str
@@ -111,8 +110,7 @@ def _may_hold(folder: str) -> bool:
     return folder in _SHOWN or not folder.startswith((".", "__", "node_modules"))
 
 
-@dataclass(frozen=True, slots=True)
-class Servers:
+class Servers(Frozen):
     """The servers that files of a project start in a way that matters.
 
     ``preloaded``: module and name of each application that a server makes before it forks, and nowhere after; and the

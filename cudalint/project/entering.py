@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from cudalint.models.library import load
 from cudalint.project.assembling import program
@@ -13,11 +12,11 @@ from cudalint.project.file_facts import KnownFacts
 from cudalint.project.near import near
 from cudalint.project.program import FileProgram
 from cudalint.store import Store
+from cudalint.structs import Frozen
 from cudalint.text.source import SourceFile
 
 
-@dataclass(frozen=True, slots=True)
-class Entering:
+class Entering(Frozen):
     """Files as one program, and the modules whose entries are run."""
 
     files: FileProgram

@@ -6,7 +6,6 @@ There a field is written as it is unless ``_OF_OUTCOMES`` or ``_OF_LAUNCHES`` sa
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
 from cudalint.machine.assumptions import Assumption
@@ -15,10 +14,10 @@ from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.questions import Either
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.project.callers import Place
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class EntryResult:
+class EntryResult(Frozen):
     """What one entry gave.
 
     ``owner`` is the module for whose sake it ran, ``label`` how its trace names it, ``main`` the module that its
@@ -35,8 +34,7 @@ class EntryResult:
     cut: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Form:
+class _Form(Frozen):
     """How a field is written as plain data, and how it is read again."""
 
     write: Callable[[Any], Any]
@@ -76,13 +74,13 @@ def from_row(row: list[Any]) -> EntryResult:
 
 
 def _written(it: Outcome | Launched, forms: Mapping[str, _Form]) -> list[Any]:
-    values = ((field.name, getattr(it, field.name)) for field in fields(it))
+    values = ((name, getattr(it, name)) for name in type(it).__struct_fields__)
     return [forms[name].write(value) if name in forms else value for name, value in values]
 
 
 def _read(cls: type[Outcome | Launched], row: list[Any], forms: Mapping[str, _Form]) -> Iterable[Any]:
     """The values of the fields, in their order."""
-    values = zip((field.name for field in fields(cls)), row, strict=True)
+    values = zip(cls.__struct_fields__, row, strict=True)
     return (forms[name].read(value) if name in forms else value for name, value in values)
 
 

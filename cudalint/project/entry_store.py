@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from cudalint import fingerprint
@@ -38,22 +37,24 @@ def identity(files: FileProgram, *decisive: str) -> str:
     return fingerprint.digest(fingerprint.analysis(), *decisive, *parts)
 
 
-@dataclass(slots=True)
 class EntryStore:
     """The kept results of one program under one configuration; ``about`` distinguishes it from all others.
 
     Results that rest on edited files are compared by what the run that kept them found out about these files.
     """
 
-    files: FileProgram
-    store: Store
-    about: str
-    # How many entries were not run again.
-    taken: int = 0
-    _rests: Rests = field(init=False)
-    _found: dict[str, dict[str, Any] | None] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        files: FileProgram,
+        store: Store,
+        about: str,
+    ) -> None:
+        self.files = files
+        self.store = store
+        self.about = about
+        # How many entries were not run again.
+        self.taken: int = 0
+        self._found: dict[str, dict[str, Any] | None] = {}
         self._rests = Rests(self.files, self.store, Callers(self.files))
 
     def of(self, group: str, run: Iterator[EntryResult]) -> Iterator[EntryResult]:

@@ -10,7 +10,6 @@ import marshal
 import re
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field
 from hashlib import blake2b
 from typing import Any
 
@@ -44,6 +43,7 @@ from cudalint.project.markers import (
     starts_threads,
 )
 from cudalint.store import Store
+from cudalint.structs import Frozen, Mutable, astuple, field
 from cudalint.text.words import words
 
 _KIND, _RUNS = "facts", "runs"
@@ -72,8 +72,7 @@ ITSELF = b""
 _REGISTERS = re.compile(rb"@[\w.]*(?:command|group|callback|main)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Frozen):
     """What a file is lowered from.
 
     ``text`` names what its form is kept by; ``outline`` and ``bodies`` are digests of the rows outside of its outermost
@@ -92,8 +91,7 @@ class Shape:
         return None if kept is None else cls(*kept)
 
 
-@dataclass(slots=True)
-class FileFacts:
+class FileFacts(Mutable):
     """The answers about one content, each worked out when it is first asked for.
 
     ``known`` is plain data; ``digest`` identifies the content: where nothing is kept between runs, it is the content.
@@ -367,8 +365,7 @@ def _top_calls(data: bytes) -> tuple[list[bytes], list[bytes], list[bytes]]:
     return sorted(found.called), sorted(found.decorating), sorted(found.deriving)
 
 
-@dataclass(slots=True)
-class KnownFacts:
+class KnownFacts(Mutable):
     """The facts of all files of a run, by content."""
 
     lexicon: Lexicon

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements, last_name
@@ -17,6 +16,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, only
 from cudalint.project.entries import conftests
 from cudalint.project.program import FileProgram
+from cudalint.structs import Frozen, field, replace
 
 Given = Mapping[str, Value]
 Test = Callable[[State, Given], list[State]]
@@ -29,8 +29,7 @@ HOOKS_BEFORE = ("pytest_configure", "pytest_sessionstart", "pytest_report_header
 HOOKS_BEHIND = ("pytest_collection_modifyitems", "pytest_collection_finish")
 
 
-@dataclass(frozen=True, slots=True)
-class _Fixture:
+class _Fixture(Frozen):
     """A fixture that was found, as it lies in the state."""
 
     ref: Ref
@@ -42,8 +41,7 @@ class _Fixture:
         return tuple(p.name for p in self.closure.function.params if p.name != self.closure.function.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Fixtures:
+class Fixtures(Frozen):
     """Runs the fixtures of a test module's tests; ``frame`` gathers what they raise.
 
     ``told`` has what a mark of the test tells fixtures by their names.

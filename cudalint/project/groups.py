@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
-from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.project.callers import Place
 from cudalint.project.entry_result import EntryResult
 from cudalint.project.reads import Broken, News, Reads
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(Frozen):
     """The entries of a module that run one after the other: what is started of it, or what has no visible caller."""
 
     name: str
     is_assumed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class GroupResult:
+class GroupResult(Frozen):
     """What a group of entries gave, where it ran with what other entries were known to have reached.
 
     It is what the group gives wherever none of ``unreached`` is reached: functions of which it was asked. ``reads`` is

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import accumulate
 
 from cudalint.models.library import Library
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.import_graph import ImportGraph
 from cudalint.project.markers import Definitions, TopCalls, does_something, keeps_what_it_decorates
+from cudalint.structs import Mutable, field
 from cudalint.text.source import SourceFile
 
 
-@dataclass(slots=True)
-class ImportEffects:
+class ImportEffects(Mutable):
     """What the top levels of a program's modules may do."""
 
     library: Library

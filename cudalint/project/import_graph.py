@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from cudalint.models.library import Library
 from cudalint.project import settings_named
 from cudalint.project.file_facts import FileFacts
 from cudalint.project.imports import ONE_OF_ALL
 from cudalint.project.layout import Layout
+from cudalint.structs import Frozen, Mutable, field
 from cudalint.text.source import SourceFile
 
 MOST_REACHED = 400
@@ -23,16 +23,14 @@ MOST_BESIDE = 60
 _MOST_NAMED_WITHIN = 3
 
 
-@dataclass(frozen=True, slots=True)
-class _Import:
+class _Import(Frozen):
     """A module of the project that a file imports."""
 
     home: str
     at_once: bool
 
 
-@dataclass(slots=True)
-class ImportGraph:
+class ImportGraph(Mutable):
     """The imports of a program; ``settings`` gives the text of a file of settings."""
 
     library: Library

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import chain
 
 from cudalint.project.blocks import runs_at_once, texts
+from cudalint.structs import Frozen
 
 _STATEMENT = re.compile(
     rb"^(?P<indent>[ \t]*)(?:from[ \t]+(?P<home>\.*[ \t]*[\w.]*)[ \t]+import\b[ \t]*"
@@ -58,8 +58,7 @@ _NAME = re.compile(rb"([A-Za-z_]\w*)(?:\s+as\s+\w+)?")
 _COMMENT = re.compile(rb"#[^\n]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Frozen):
     """One import: the module, how many dots stand before it, the names that may be modules in it.
 
     ``at_once`` where importing the file runs it; what stands in a function waits for its call. ``is_text`` where

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from itertools import chain, product
 
 from cudalint.finding import Finding, Position, Severity, Span, Step, StepKind, at
@@ -16,6 +15,7 @@ from cudalint.machine.trace import Site, TraceStep
 from cudalint.project.program import FileProgram
 from cudalint.rules import registry
 from cudalint.rules.base import Rule
+from cudalint.structs import Frozen, replace
 from cudalint.text.lines import split_rows
 
 # Of one launch only the root cause is reported: the earlier kind wins.
@@ -42,8 +42,7 @@ _ROOT_RANK = {kind: i for i, kinds in enumerate(_ROOTS) for kind in kinds}
 Way = tuple[Assumption, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
+class _Judged(Frozen):
     """What a rule says of an outcome. It comes about in each of ``ways``: where all that one of them assumes is so."""
 
     rule: Rule

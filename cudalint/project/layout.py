@@ -12,17 +12,16 @@ import os
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from cudalint.models.releases import Admitted
 from cudalint.project.pytest_files import lies_with_tests
 from cudalint.project.scripts import UNSAID
+from cudalint.structs import Mutable, field
 
 _INIT = "__init__"
 
 
-@dataclass(slots=True)
-class Layout:
+class Layout(Mutable):
     """Files by path, with the names that the machine knows them by. A folder without files is named by its path."""
 
     names: dict[str, str] = field(default_factory=dict)

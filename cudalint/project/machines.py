@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -20,6 +19,7 @@ from cudalint.project.entry_result import EntryResult
 from cudalint.project.prepared import PreparedImports
 from cudalint.project.program import FileProgram
 from cudalint.project.pythons import Hosts
+from cudalint.structs import Frozen, Mutable, field
 
 # An entry by the module for whose sake it runs and the name that a trace gives it.
 Entry: TypeAlias = tuple[str, str]
@@ -27,8 +27,7 @@ Entry: TypeAlias = tuple[str, str]
 _MOST_FORETOLD = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Inquiry:
+class Inquiry(Frozen):
     """What entries are asked beside what goes wrong.
 
     ``watched`` are the statements looked at, ``shaped`` the expressions whose values are. ``listens``: it is noted what
@@ -45,8 +44,7 @@ class Inquiry:
     at_most: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Frozen):
     """One entry that ran: the module it belongs to, how its trace would name it, and the machine afterwards.
 
     ``owner`` is the module for whose sake it ran: the launcher's, where a caller of it was run. ``places`` count as
@@ -79,8 +77,7 @@ class Ran:
         return choice.alone(found, usual)
 
 
-@dataclass(slots=True)
-class Machines:
+class Machines(Mutable):
     """Makes the machines.
 
     ``until``: the processor time of this process at which the entries that run now end.

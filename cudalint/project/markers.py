@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from cudalint.models.vocabulary import Marks, Vocabulary
 from cudalint.project.blocks import end_of_body, run_at_import, runs_at_once
+from cudalint.structs import Frozen, field
 from cudalint.text.words import is_used, words
 
 _STRATEGY = re.compile(rb"ddp_(?:fork|notebook)")
@@ -30,8 +30,7 @@ _CUDA = frozenset({b"cuda", b"cupy"})
 _DEVICES = frozenset({b"device", b"Device"})
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Frozen):
     """The bytes of a file, or of a part of it; ``words`` are at least those that something is asked about."""
 
     data: bytes
@@ -51,8 +50,7 @@ class Text:
         return any(is_used(self.data, word) for word in marks.used & found)
 
 
-@dataclass(frozen=True, slots=True)
-class Lexicon:
+class Lexicon(Frozen):
     """The vocabulary of a run's models, and the ``words`` of a file that something is asked about."""
 
     vocabulary: Vocabulary
@@ -314,8 +312,7 @@ _MOST_HANDED_ON = 3
 _MOST_CALLED = 2
 
 
-@dataclass(frozen=True, slots=True)
-class TopCalls:
+class TopCalls(Frozen):
     """The names that lines of the top level call, those that they decorate with, and those that classes derive from."""
 
     called: frozenset[bytes]
@@ -345,8 +342,7 @@ def _called_in(data: bytes) -> Iterator[bytes]:
     return (name for names in _CALLED.findall(data) for name in names if name)
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Frozen):
     """A function or class of a file by its bytes; ``uses`` is whether calling it may use a GPU or start something.
 
     ``called`` are the names that it calls, ``keeps`` is whether it keeps something, as a registry does, and ``hears``
@@ -359,8 +355,7 @@ class Definition:
     called: frozenset[bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Definitions:
+class Definitions(Frozen):
     """The functions and classes of a file by name, each looked at once it is asked for.
 
     ``places`` are the ends of their names, and how far they are indented.

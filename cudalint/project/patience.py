@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, last_name
 from cudalint.machine.interpreter.entry import EntryRecord
 from cudalint.project.callers import Place
+from cudalint.structs import Mutable
 
 # Tests of one module are about one thing: what three of them did not come to, the others hardly ever do.
 MOST_IN_VAIN = 3
@@ -20,8 +20,7 @@ LEFT_OUT = (
 )
 
 
-@dataclass(slots=True)
-class Patience:
+class Patience(Mutable):
     """With the tests of one module, until several used up their steps before anything was started.
 
     From then on, and where a module ``is_far`` from what starts something, only those are run that say one of the words
@@ -85,8 +84,7 @@ def _leading_to(module: ir.Module, launchers: frozenset[str]) -> tuple[frozenset
     return words, frozenset(starting)
 
 
-@dataclass(slots=True)
-class Detours:
+class Detours(Mutable):
     """With entries that may lead through other modules to those that a run is ``about``.
 
     They have ``most`` steps together, not counted those of entries that come to a function of these. ``naming`` are the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 
 from cudalint.machine.frame import Frame
 from cudalint.machine.interpreter import Machine
@@ -14,6 +13,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
 from cudalint.project.program import FileProgram
 from cudalint.project.reads import Reads
+from cudalint.structs import Frozen, Mutable, field, replace
 
 # Each holds all that its process imported: what is asked for again soon is kept.
 MOST_KEPT = 48
@@ -21,8 +21,7 @@ MOST_KEPT = 48
 _WAY = "/"
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(Frozen):
     """What is known of an import: what it did, unless more came of it than objects, and what was read for it.
 
     ``is_of_any``: it does the same where an unknown caller's process imports it, and where a program's does.
@@ -39,8 +38,7 @@ class _Known:
         return replace(self, done=replace(self.done, ways=ways))
 
 
-@dataclass(slots=True)
-class PreparedImports:
+class PreparedImports(Mutable):
     """Runs imports aside, each on a machine of its own that ``machine`` gives for a module's name.
 
     Imports that reach a module which is ``looked_at`` are left to the entries.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import reduce
 from typing import TypeAlias
@@ -12,6 +11,7 @@ from cudalint.finding import Finding, Span, StepKind
 from cudalint.machine.outcome import Outcome
 from cudalint.machine.started import Crossing, Deed, Done, ProcessKey, ProcessRecord, Started, workers
 from cudalint.machine.trace import Site
+from cudalint.structs import Frozen, Mutable, Partly, field, replace
 from cudalint.text.source import Cells
 
 # The rows of files as their authors see them, by path, and where those of notebooks are.
@@ -31,19 +31,21 @@ class Begins(Enum):
     CALLER = "caller"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Partly):
     """A place in a file or a cell, and the rows that it takes there; none where the text does not show it."""
 
     filename: str
     row: int
     column: int
-    rows: tuple[str, ...] = field(default=(), compare=False)
+    rows: tuple[str, ...] = ()
     cell: int | None = None
 
+    def compared(self) -> Hashable:
+        """Where it is, and not what the text says there."""
+        return self.filename, self.row, self.column, self.cell
 
-@dataclass(frozen=True, slots=True)
-class Event:
+
+class Event(Frozen):
     """Something that a process does to CUDA or to processes, and where."""
 
     deed: Deed
@@ -53,8 +55,7 @@ class Event:
     in_thread: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(Frozen):
     """What a worker runs: a call of a function, or an object; ``prepares``: it runs before the work."""
 
     name: str
@@ -62,8 +63,7 @@ class Function:
     place: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Frozen):
     """What reaches a worker under one name: its alternatives; ``device`` is empty unless they lie on a GPU."""
 
     name: str
@@ -73,16 +73,14 @@ class Carried:
     origin: Place | None
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Frozen):
     """A variable of the environment that the program or a launcher set; ``value`` is None where it is not known."""
 
     name: str
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Frozen):
     """How a process is started: an edge of the tree.
 
     ``method`` is the start method, ``condition`` says when it is used, ``explicit`` that the program names it.
@@ -124,8 +122,7 @@ class Launch:
         return workers(self.count, self.many or self.adds_up, self.again)
 
 
-@dataclass(frozen=True, slots=True)
-class Harm:
+class Harm(Frozen):
     """A finding, with its place and those of its causes and effects; ``known``: a baseline holds it."""
 
     finding: Finding
@@ -135,8 +132,7 @@ class Harm:
     known: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessNode:
+class ProcessNode(Frozen):
     """A process, or several that do the same; ``launch`` is None of the first one of a program.
 
     ``harmed`` is what goes wrong in it, or in starting it.
@@ -160,8 +156,7 @@ class ProcessNode:
             yield from child.all()
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Frozen):
     """The processes that begin with one entry of the program.
 
     ``names`` are those of all entries that look the same; an empty one stands for the import of a module.
@@ -173,24 +168,21 @@ class Tree:
     process: ProcessNode
 
 
-@dataclass(frozen=True, slots=True)
-class Lack:
+class Lack(Frozen):
     """Something that the map may lack: because of a file that could not be read, or a bound that cut an entry in it."""
 
     filename: str | None
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessMap:
+class ProcessMap(Frozen):
     """All trees, and what they may lack."""
 
     trees: tuple[Tree, ...]
     lacks: tuple[Lack, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Frozen):
     """What the machine noted of one entry; ``owner``, ``label`` and ``main`` name it as the analysis does."""
 
     owner: str
@@ -239,8 +231,7 @@ def trees(
     return tuple(Tree(begins, tuple(names), path, process) for (begins, path, process), names in found.items())
 
 
-@dataclass(frozen=True, slots=True)
-class _Places:
+class _Places(Frozen):
     spans: Mapping[Site, Span]
     texts: Texts
 
@@ -264,8 +255,7 @@ class _Places:
         return None if place is None else replace(place, rows=place.rows[:1])
 
 
-@dataclass(slots=True)
-class _Builder:
+class _Builder(Mutable):
     record: ProcessRecord
     findings: Mapping[Finding, Outcome]
     places: _Places

@@ -7,7 +7,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -27,6 +26,7 @@ from cudalint.project.markers import Lexicon
 from cudalint.project.reads import Broken, News, Reads
 from cudalint.settings_files import SettingsFiles
 from cudalint.store import Store
+from cudalint.structs import replace
 from cudalint.text.decode import searched
 from cudalint.text.source import SourceFile
 
@@ -46,61 +46,66 @@ MOST_PLAIN_BYTES = 10_000
 _RUN = re.compile(r"from ([\w.]+) import \*")
 
 
-@dataclass(slots=True)
 class FileProgram:
     """Modules by name. A file outside packages is named after itself; two of one name are kept apart by folder."""
 
-    library: Library
-    sources: dict[str, SourceFile] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
-    layout: Layout = field(default_factory=Layout)
-    commands: frozenset[tuple[str, str]] = frozenset()
-    # The applications that servers make before they fork, as files of the repository say: module, name and server.
-    preloaded: frozenset[tuple[str, str, str]] = frozenset()
-    # Programs, each with words that it is started with, as such files say.
-    told: frozenset[tuple[str, CommandLine]] = frozenset()
-    broken: list[Broken] = field(default_factory=list)
-    store: Store | None = None
-    parsed: dict[str, ir.Module | None] = field(default_factory=dict)
-    _forms: dict[str, Form] = field(default_factory=dict)
-    # Where nodes of modules stand, of those that findings named so far; None where they stand nowhere.
-    places: dict[str, dict[int, Span | None]] = field(default_factory=dict)
-    files_parsed: int = 0
-    bytes_parsed: int = 0
-    nodes: int = 0
-    budget: int = MOST_BYTES
-    notes: set[str] = field(default_factory=set)
-    # What was read since the last ``begin``; of imports only what nothing was noted of before is noted.
-    reads: Reads = field(default_factory=Reads)
-    # How many notes the program makes only once, whichever entry gives reason first.
-    noted_once: int = 0
-    # The bodies of modules, and of classes by their ordinal, as the machine keeps them.
-    gathered: dict[tuple[str, int | None], Any] = field(default_factory=dict)
-    known: KnownFacts = field(init=False)
-    _facts: dict[str, FileFacts] = field(default_factory=dict)
-    settings_files: SettingsFiles = field(init=False)
-    # By module, the words by which functions of it show that they settle something.
-    _settling: dict[str, frozenset[str] | None] = field(default_factory=dict)
-    # By module, the modules near it and whether something may start in one of these.
-    _launching: dict[str, tuple[frozenset[str], bool]] = field(default_factory=dict)
-    _looks: Looks = field(default_factory=Looks)
-    _charged: set[str] = field(default_factory=set)
-    _worth: dict[str, bool] = field(default_factory=dict)
-    _tops: dict[str, Mapping[str, bool]] = field(default_factory=dict)
-    # How much of a module's facts another process was told.
-    _told: dict[str, int] = field(default_factory=dict)
-    _acting: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    # How many modules an import may lead to that is run in Python's order; of more, those that do something.
-    most_imported: int = MOST_IMPORTED
-    _given_gpus: frozenset[str] | None = None
-    # Whether some file has a word, where that was asked: entries of all modules ask for the same few.
-    _words: dict[str, bool] = field(default_factory=dict)
-    # The classes of the program that start something, where that was asked.
-    derived: frozenset[str] | None = None
-    graph: ImportGraph = field(init=False)
-    effects: ImportEffects = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        library: Library,
+        sources: dict[str, SourceFile] | None = None,
+        names: dict[str, str] | None = None,
+        layout: Layout | None = None,
+        commands: frozenset[tuple[str, str]] = frozenset(),
+        preloaded: frozenset[tuple[str, str, str]] = frozenset(),
+        told: frozenset[tuple[str, CommandLine]] = frozenset(),
+        broken: list[Broken] | None = None,
+        store: Store | None = None,
+    ) -> None:
+        self.library = library
+        self.sources: dict[str, SourceFile] = {} if sources is None else sources
+        self.names: dict[str, str] = {} if names is None else names
+        self.layout: Layout = Layout() if layout is None else layout
+        self.commands = commands
+        # The applications that servers make before they fork, as files of the repository say: module, name and server.
+        self.preloaded = preloaded
+        # Programs, each with words that it is started with, as such files say.
+        self.told = told
+        self.broken: list[Broken] = [] if broken is None else broken
+        self.store = store
+        self.parsed: dict[str, ir.Module | None] = {}
+        self._forms: dict[str, Form] = {}
+        # Where nodes of modules stand, of those that findings named so far; None where they stand nowhere.
+        self.places: dict[str, dict[int, Span | None]] = {}
+        self.files_parsed: int = 0
+        self.bytes_parsed: int = 0
+        self.nodes: int = 0
+        self.budget: int = MOST_BYTES
+        self.notes: set[str] = set()
+        # What was read since the last ``begin``; of imports only what nothing was noted of before is noted.
+        self.reads: Reads = Reads()
+        # How many notes the program makes only once, whichever entry gives reason first.
+        self.noted_once: int = 0
+        # The bodies of modules, and of classes by their ordinal, as the machine keeps them.
+        self.gathered: dict[tuple[str, int | None], Any] = {}
+        self._facts: dict[str, FileFacts] = {}
+        # By module, the words by which functions of it show that they settle something.
+        self._settling: dict[str, frozenset[str] | None] = {}
+        # By module, the modules near it and whether something may start in one of these.
+        self._launching: dict[str, tuple[frozenset[str], bool]] = {}
+        self._looks: Looks = Looks()
+        self._charged: set[str] = set()
+        self._worth: dict[str, bool] = {}
+        self._tops: dict[str, Mapping[str, bool]] = {}
+        # How much of a module's facts another process was told.
+        self._told: dict[str, int] = {}
+        self._acting: dict[str, tuple[str, ...]] = {}
+        # How many modules an import may lead to that is run in Python's order; of more, those that do something.
+        self.most_imported: int = MOST_IMPORTED
+        self._given_gpus: frozenset[str] | None = None
+        # Whether some file has a word, where that was asked: entries of all modules ask for the same few.
+        self._words: dict[str, bool] = {}
+        # The classes of the program that start something, where that was asked.
+        self.derived: frozenset[str] | None = None
         self.known = KnownFacts(Lexicon.of(self.library.vocabulary))
         self.settings_files = SettingsFiles(self.layout.top)
         self.graph = ImportGraph(self.library, self.sources, self.layout, self.facts, self._text_of_settings)

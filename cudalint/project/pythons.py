@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
+
+from cudalint.structs import Frozen
 
 if TYPE_CHECKING:  # a run with nothing to analyse asks for versions alone
     from cudalint.machine.interpreter import Host
@@ -17,8 +18,7 @@ def held(path: str, nearer: tuple[tuple[str, _Held], ...], otherwise: _Held) -> 
     return next((said for folder, said in nearer if path.startswith(folder.rstrip(os.sep) + os.sep)), otherwise)
 
 
-@dataclass(frozen=True, slots=True)
-class Hosts:
+class Hosts(Frozen):
     """The Pythons and the platform that programs are taken to run on, by the file that is started."""
 
     common: Host

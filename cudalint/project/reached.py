@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from cudalint.machine.interpreter import Machine
 from cudalint.project.callers import Place
+from cudalint.structs import Mutable, field
 
 
-@dataclass(slots=True)
-class Reached:
+class Reached(Mutable):
     """The functions that entries reached so far: ``before`` anything was assumed, and in all.
 
     ``missed`` are those of which it was asked since the last ``begin``, and that were not.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from cudalint.structs import Frozen, Mutable, field
 from cudalint.text.source import SourceFile
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Frozen):
     """A file that the parser refuses, and where; row and column are 0 where it is the whole."""
 
     source: SourceFile
@@ -19,8 +18,7 @@ class Broken:
     column: int
 
 
-@dataclass(slots=True)
-class Reads:
+class Reads(Mutable):
     """What was read for something, which rests on it, and what there is to note.
 
     ``asked`` are the modules that were asked for, ``looked`` the bodies in them that were looked at. ``imported`` are
@@ -48,8 +46,7 @@ class Reads:
         self.noted |= other.noted
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Frozen):
     """What was found out about files, as plain data: facts by module, and ``FileProgram.judged``."""
 
     facts: Mapping[str, dict[str, Any]]

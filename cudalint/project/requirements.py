@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cudalint.models.releases import Admitted, Numbers, normal, numbers
 from cudalint.project.scripts import METADATA, read
+from cudalint.structs import Frozen
 
 # The files in its top folder by which a project asks for packages, and those that hold what was chosen for it.
 LOCKS = ("pdm.lock", "poetry.lock", "pylock.toml", "uv.lock")
@@ -22,8 +22,7 @@ _LOCKED = re.compile(r"^name = \"([\w.-]+)\"\nversion = \"(\d[\w.]*)", re.MULTIL
 _Highest = tuple[Numbers, bool]
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
+class _Bounds(Frozen):
     """Between which releases one is asked for; None where an end is open."""
 
     lowest: Numbers | None

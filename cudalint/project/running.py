@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.project.assumed.calls import Assumed
@@ -28,7 +27,6 @@ from cudalint.project.tested import Tests
 MOST_ALONE = 15_000
 
 
-@dataclass(slots=True)
 class Runner:
     """Runs entries.
 
@@ -37,28 +35,35 @@ class Runner:
     entries besides this process.
     """
 
-    files: FileProgram
-    hosts: Hosts
-    alone: bool = False
-    reached: Reached = field(default_factory=Reached)
-    inquiry: Inquiry = field(default_factory=Inquiry)
-    chosen: frozenset[Entry] | None = None
-    skipped: frozenset[Entry] = frozenset()
-    kept: EntryStore | None = None
-    others: Others | None = None
-    # The modules that the run is about; None where it is about all. Where no entry reaches them, the launchers of these
-    # are looked at, and of those that name something of theirs.
-    about: frozenset[str] | None = None
-    _steps: int = 0
-    _shared: frozenset[Group] | None = None
-    # What is spent on entries that may lead to what the run is about, while these run.
-    _detours: Detours | None = None
-    _machines: Machines = field(init=False)
-    _tests: Tests = field(init=False)
-    _started: Started = field(init=False)
-    _assumed: Assumed = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        files: FileProgram,
+        hosts: Hosts,
+        alone: bool = False,
+        reached: Reached | None = None,
+        inquiry: Inquiry | None = None,
+        chosen: frozenset[Entry] | None = None,
+        skipped: frozenset[Entry] = frozenset(),
+        kept: EntryStore | None = None,
+        others: Others | None = None,
+        about: frozenset[str] | None = None,
+    ) -> None:
+        self.files = files
+        self.hosts = hosts
+        self.alone = alone
+        self.reached: Reached = Reached() if reached is None else reached
+        self.inquiry: Inquiry = Inquiry() if inquiry is None else inquiry
+        self.chosen = chosen
+        self.skipped = skipped
+        self.kept = kept
+        self.others = others
+        # The modules that the run is about; None where it is about all. Where no entry reaches them, the launchers of
+        # these are looked at, and of those that name something of theirs.
+        self.about = about
+        self._steps: int = 0
+        self._shared: frozenset[Group] | None = None
+        # What is spent on entries that may lead to what the run is about, while these run.
+        self._detours: Detours | None = None
         self._machines = Machines(self.files, self.hosts, self.inquiry)
         self._tests = Tests(self.files, self._machines, self.chosen)
         self._started = Started(self.files, self._machines, self._tests, self.reached, self.alone)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from cudalint.finding import Span
+from cudalint.structs import Frozen
 from cudalint.text.source import Cells
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Frozen):
     """What the machine saw in one file: the processes that come to each of its rows, and what it says of launches.
 
     ``rows`` holds lines of text by row; ``launches`` a few words for the place of each. ``cells`` says of a notebook

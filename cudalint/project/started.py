@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from textwrap import shorten
@@ -27,13 +26,13 @@ from cudalint.project.program import MOST_BYTES, FileProgram
 from cudalint.project.pytest_files import is_test_module
 from cudalint.project.reached import Reached
 from cudalint.project.tested import Tests
+from cudalint.structs import Frozen
 
 # So many characters of a command line are shown.
 _MOST_SAID = 100
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Frozen):
     """Runs what is started of modules; ``alone``: a file is one that may be started, whatever it says."""
 
     files: FileProgram

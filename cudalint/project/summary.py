@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.trace import TraceStep
 from cudalint.project.program import FileProgram
+from cudalint.structs import Struct
 
 _TOP = "<module>"
 
@@ -42,8 +42,8 @@ def _owners(module: ir.Module) -> Iterator[tuple[int, str]]:
                 stack.extend((item, owner) for item in node)
             case ir.Function(qualname=qualname, params=params, body=body):
                 stack.extend([(params, owner), (body, qualname)])
-            case _ if dataclasses.is_dataclass(node) and not isinstance(node, type):
+            case Struct():
                 ordinal = getattr(node, "ordinal", None)
                 if isinstance(ordinal, int) and owner is not None:
                     yield ordinal, owner
-                stack.extend((getattr(node, part.name), owner) for part in dataclasses.fields(node))
+                stack.extend((getattr(node, name), owner) for name in node.__struct_fields__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame
@@ -18,10 +17,10 @@ from cudalint.project.fixtures import HOOKS_BEFORE, HOOKS_BEHIND, Fixtures, Give
 from cudalint.project.machines import Entry, Machines, Ran
 from cudalint.project.patience import GIVEN_UP, Patience
 from cudalint.project.program import FileProgram
+from cudalint.structs import Mutable, field
 
 
-@dataclass(slots=True)
-class Tests:
+class Tests(Mutable):
     """Runs the tests of modules; only ``chosen`` ones, where these are given."""
 
     files: FileProgram

@@ -8,7 +8,6 @@ depend on the others, and none depends on comments or on where code stands.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 from typing import Any
 
 from cudalint import fingerprint
@@ -20,13 +19,13 @@ from cudalint.project.file_facts import Shape
 from cudalint.project.program import FileProgram
 from cudalint.project.reads import Reads
 from cudalint.store import Store
+from cudalint.structs import Mutable, field
 
 _DIGEST_BYTES = 16
 _NONE = bytes(_DIGEST_BYTES)
 
 
-@dataclass(slots=True)
-class Rests:
+class Rests(Mutable):
     """What reads rest on, as plain data, and whether that is still so in a program."""
 
     files: FileProgram

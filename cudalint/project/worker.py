@@ -16,7 +16,6 @@ import queue
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import BinaryIO
 
 from cudalint.models.library import load
@@ -31,6 +30,7 @@ from cudalint.project.pythons import Hosts
 from cudalint.project.reads import Broken, News, Reads
 from cudalint.project.running import Runner
 from cudalint.store import Store
+from cudalint.structs import Frozen
 from cudalint.text.source import SourceFile
 
 HEADER_BYTES = 8
@@ -38,8 +38,7 @@ HEADER_BYTES = 8
 END = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Brief:
+class Brief(Frozen):
     """A program and what decides how its entries run, for a process that knows nothing of it."""
 
     sources: dict[str, SourceFile]
@@ -68,8 +67,7 @@ class Brief:
         return Runner(files, self.hosts)
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Frozen):
     """A group to run, and the functions that were reached since the last one: in ``before`` by what is started."""
 
     group: Group

@@ -17,7 +17,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import BinaryIO
 
@@ -27,6 +26,7 @@ from cudalint.project.callers import Place
 from cudalint.project.groups import Group, GroupResult
 from cudalint.project.reads import News
 from cudalint.project.worker import END, Brief, Job, receive, send, unpacked
+from cudalint.structs import Mutable, MutableUnique, field
 
 # A process that runs fewer groups than this saves less than its start costs.
 LEAST_GROUPS = 4
@@ -46,8 +46,7 @@ serve()
 """
 
 
-@dataclass(slots=True, eq=False)
-class _Worker:
+class _Worker(MutableUnique):
     """A process, and how much of what was reached it knows."""
 
     process: subprocess.Popen[bytes]
@@ -92,8 +91,7 @@ class _Worker:
                     stream.close()
 
 
-@dataclass(slots=True)
-class Workers:
+class Workers(Mutable):
     """As many processes as are wanted besides this one, started when there is something for them to do.
 
     Used as a context: after it none of them is left.

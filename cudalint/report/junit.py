@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from cudalint.structs import Frozen
 
 _UNPRINTABLE = re.compile(r"[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Frozen):
     """One test case: passed unless it says why it failed or was skipped."""
 
     name: str

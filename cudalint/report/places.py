@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cudalint.finding import Position, Span
 from cudalint.found import Report
 from cudalint.report.plain import place as plain_place
+from cudalint.structs import Frozen
 from cudalint.text.lines import split_rows
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Frozen):
     """A stretch of a file, or of the cell that has this number in a notebook.
 
     ``file_rows`` are the rows of the file on which it begins and ends, which in a notebook are rows of its JSON.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.finding import Applicability, Finding, Severity
 from cudalint.fixing.reach import files_of
 from cudalint.found import Report
 from cudalint.report.places import located
+from cudalint.structs import Frozen
 
 
 class OutputFormat(Enum):
@@ -38,8 +38,7 @@ class OutputFormat(Enum):
         return self in (OutputFormat.FULL, OutputFormat.CONCISE, OutputFormat.GROUPED, OutputFormat.JSON)
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(Frozen):
     """How a report for people looks: whether coloured, and from which directory paths are shown.
 
     ``unsafe_fixes`` counts unproven repairs among those that can be made; ``fixed`` were made already. Repairs change

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.finding import Severity
 from cudalint.machine.outcome import Doubt, Kind, Outcome
+from cudalint.structs import Frozen, field
 
 
 def measured(outcome: Outcome) -> Severity | None:
@@ -41,8 +41,7 @@ class RepairLevel(Enum):
 _SAID = frozenset({Doubt.PLACES})
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Frozen):
     """The record of one rule; the docstring of its module is its page.
 
     ``repair`` declares whether its findings can be repaired.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from lsprotocol import types
@@ -14,6 +13,7 @@ from cudalint.found import Report
 from cudalint.report.places import located
 from cudalint.report.plain import conditional
 from cudalint.server.positions import Places
+from cudalint.structs import Frozen
 
 SOURCE = "cudalint"
 _UNUSED = frozenset({"CUD902"})
@@ -24,8 +24,7 @@ _SEVERITIES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Frozen):
     """A document of the editor: as it names it, its version, and the version's text."""
 
     uri: str
@@ -33,8 +32,7 @@ class Part:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Opened:
+class Opened(Frozen):
     """An open file: its document, or those of a notebook's cells in their order; and what it is when it is saved."""
 
     parts: tuple[Part, ...]
@@ -45,22 +43,25 @@ class Opened:
         return next((part.version for part in self.parts if part.uri == uri), None)
 
 
-@dataclass(frozen=True, slots=True)
 class Found:
     """What a run over a folder, or a file, found, and the files that it rests on as they were open, by path."""
 
-    report: Report = field(default_factory=Report)
-    opened: Mapping[str, Opened] = field(default_factory=dict)
-    root: str | None = None
-    encoding: types.PositionEncodingKind = types.PositionEncodingKind.Utf16
-    # The findings of each document: asked for of each of them, and places cost a walk through a text.
-    by_uri: Mapping[str, Sequence[Finding]] = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        report: Report | None = None,
+        opened: Mapping[str, Opened] | None = None,
+        root: str | None = None,
+        encoding: types.PositionEncodingKind = types.PositionEncodingKind.Utf16,
+    ) -> None:
+        self.report = report or Report()
+        self.opened = opened or {}
+        self.root = root
+        self.encoding = encoding
         grouped: dict[str, list[Finding]] = {}
         for finding in self.report.findings:
             grouped.setdefault(self.location(finding.span).uri, []).append(finding)
-        object.__setattr__(self, "by_uri", grouped)
+        # The findings of each document: asked for of each of them, and places cost a walk through a text.
+        self.by_uri: Mapping[str, Sequence[Finding]] = grouped
 
     def location(self, span: Span) -> types.Location:
         """A place in the editor's words: in a document, in that of a cell, or in a notebook that is not open."""

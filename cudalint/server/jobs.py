@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from cudalint.found import Report
 from cudalint.project.seen import Seen
+from cudalint.structs import Frozen
 
 # A length before each message.
 HEADER_BYTES = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Frozen):
     """Find what is wrong under some paths, where ``texts`` stand for files on the disk.
 
     ``repair`` says whether findings carry their fixes. Where nothing marks a project above a folder, it is no project,
@@ -29,8 +28,7 @@ class Check:
     first: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Frozen):
     """What was found; ``root`` is the folder of the project, where something marks one.
 
     ``about`` are the files that it is about, if there are others that a check of the same paths is about.
@@ -41,31 +39,27 @@ class Checked:
     about: frozenset[str] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Frozen):
     """Make all safe repairs in one file, as often as there are some."""
 
     path: str
     texts: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Repaired:
+class Repaired(Frozen):
     """The texts that are repaired, before and after: that of the file, or those of cells by their index."""
 
     texts: Mapping[int, tuple[str, str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Frozen):
     """Say what is believed about the processes at the lines of one file."""
 
     path: str
     texts: Mapping[str, bytes]
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Frozen):
     """Why there is no answer, in one line for the user."""
 
     message: str

@@ -7,7 +7,6 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -16,6 +15,7 @@ from pygls.lsp.server import LanguageServer
 
 from cudalint.server.checks import Checks
 from cudalint.server.documents import Documents, path_of
+from cudalint.structs import Frozen
 
 _Answer: TypeAlias = types.RelatedFullDocumentDiagnosticReport | types.RelatedUnchangedDocumentDiagnosticReport
 _Item: TypeAlias = types.WorkspaceFullDocumentDiagnosticReport | types.WorkspaceUnchangedDocumentDiagnosticReport
@@ -39,8 +39,7 @@ def takes_others(editor: types.ClientCapabilities) -> bool:
     return diagnostic is not None and bool(diagnostic.related_document_support)
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Frozen):
     """What there is to say of a document, and its identity: the same for the same diagnostics."""
 
     items: tuple[types.Diagnostic, ...]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
 
+from cudalint.structs import Frozen
 from cudalint.text.source import SourceFile
 
 _COOKIE = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _BLANK = re.compile(rb"^[ \t\f]*(?:#.*)?$")
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Frozen):
     """Why a file is not analysed, in words that complete ``cannot analyse this file: ...``."""
 
     reason: str

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 from keyword import iskeyword
 
+from cudalint.structs import Frozen
 from cudalint.text.lines import ROW_END
 from cudalint.text.scan import Kind, lexemes
 
@@ -44,8 +44,7 @@ _TIMED = re.compile(rf"([ \t]*){_RUNNING}")
 _TIMED_VALUE = re.compile(r"([ \t]*[\w.,* \t\[\]'\"]+?[ \t]*=)[ \t]*%time[ \t]+(?=[^\s%!-])")
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(Frozen):
     """What a cell is: Python, text that is written to the file ``writes`` from row ``first`` on, or neither."""
 
     first: int = 0

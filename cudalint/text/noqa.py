@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 
+from cudalint.structs import Frozen, field
 from cudalint.text.lines import ROW_END, Rows
 from cudalint.text.scan import Kind, Lexeme, lexemes
 
@@ -19,8 +19,7 @@ _FILE = re.compile(rf"#\s*(?:flake8|cudalint)[:=]\s*noqa{_CODES}\s*$", re.IGNORE
 _CODE = re.compile(r"[A-Z]+[0-9]+", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Noqa:
+class Noqa(Frozen):
     """One comment. ``codes`` are upper-case prefixes; none means that everything is suppressed."""
 
     row: int
@@ -37,8 +36,7 @@ class Noqa:
         return not self.codes or code.startswith(self.codes)
 
 
-@dataclass(frozen=True, slots=True)
-class Suppressions:
+class Suppressions(Frozen):
     """The suppression comments of one file."""
 
     by_row: Mapping[int, Noqa] = field(default_factory=dict)

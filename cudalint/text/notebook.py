@@ -11,10 +11,10 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from cudalint.finding import Edit
+from cudalint.structs import Frozen, replace
 from cudalint.text.decode import Refusal, searched
 from cudalint.text.lines import ROW_END, Rows
 from cudalint.text.magics import Shape, program_of, shape
@@ -31,8 +31,7 @@ _OLDEST_FORMAT = 4
 _CELL_MAGIC = re.compile(r"\s*%%[^\r\n]*(?:\r\n|\r|\n)")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Frozen):
     """A string of the JSON: what it says, where it stands, quotes included, and on which row."""
 
     value: str
@@ -41,8 +40,7 @@ class Piece:
     row: int
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+class Cell(Frozen):
     """A cell of code. ``number`` counts all cells from 1; ``start`` and ``end`` bound its source in the JSON.
 
     ``count`` says as which one of its kernel it was last run; None where it was not.
@@ -61,8 +59,7 @@ class Cell:
         return "".join(piece.value for piece in self.pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class Notebook:
+class Notebook(Frozen):
     """A notebook: its JSON, its cells of code, and their language in small letters."""
 
     path: str

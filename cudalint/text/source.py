@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(Frozen):
     """Where the rows of a program stand in a notebook.
 
     ``rows`` holds a cell, counted from 1 with those that are no code, and a row of it for each row of the program.
@@ -36,8 +35,7 @@ class Cells:
         return self.in_json[min(row, len(self.in_json)) - 1] if self.in_json else 1
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(Frozen):
     """A readable file: its absolute path, its text with line ends kept, and the bytes that are searched for words.
 
     These are the bytes it came from, but for a mark in front of them and the kind of line ends.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from cudalint.structs import Frozen, replace
 from cudalint.verify.economy import economical, keeps_nothing
 from cudalint.verify.examine import Examiner
 from cudalint.verify.gpus import Gpus, Lease, Need, Pool
@@ -26,8 +26,7 @@ _CORES_PER_PROGRAM = 0.85
 _PROGRAMS_PER_GPU = 24
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Frozen):
     """All verdicts, and whether somebody interrupted."""
 
     verdicts: tuple[Verdict, ...]

@@ -9,12 +9,12 @@ import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from cudalint import __version__
+from cudalint.structs import Frozen
 from cudalint.verify.gpus import Gpus
 from cudalint.verify.observe import Observation
 from cudalint.verify.surroundings import HARDWARE, Surroundings
@@ -59,8 +59,7 @@ class EvidenceError(ValueError):
     """Evidence cannot be kept where it should be; the text is one clear line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Frozen):
     """The machine and the versions that a result belongs to."""
 
     gpus: tuple[str, ...]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
 
+from cudalint.structs import Frozen, field, replace
 from cudalint.verify.headers import Fixture, Outcome
 from cudalint.verify.needs import manners
 from cudalint.verify.observe import Observation, observe
@@ -29,8 +29,7 @@ _HANG_TIMES, _SHORTEST_HANG = 4.0, 15.0
 _SHORTEST_REST = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Examiner:
+class Examiner(Frozen):
     """How fixtures are run: by whom, where, how long, and whether their repairs are run as well."""
 
     runner: Runner

@@ -7,8 +7,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from cudalint.structs import Frozen
 
 # What a program takes of a GPU, with room: fixtures took 1,070 MiB on average and 8,060 at most on 2 x H100 (those that
 # ask for more run alone). Decides how many may share one.
@@ -16,8 +17,7 @@ _SHARE_MIB = 4000
 _UNKNOWN_MEMORY_MIB = 4 * _SHARE_MIB
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
+class Gpu(Frozen):
     """One physical GPU; ``index`` is its place in PCI bus order."""
 
     index: int
@@ -30,8 +30,7 @@ class Gpu:
         return word == str(self.index) or (word.startswith("GPU-") and self.uuid.startswith(word))
 
 
-@dataclass(frozen=True, slots=True)
-class Gpus:
+class Gpus(Frozen):
     """The GPUs to use, the version of their driver, and how many more the machine has."""
 
     devices: tuple[Gpu, ...] = ()
@@ -137,16 +136,14 @@ def _showing(gpus: Sequence[int]) -> Mapping[str, str]:
     return {"CUDA_DEVICE_ORDER": "PCI_BUS_ID", "CUDA_VISIBLE_DEVICES": ",".join(map(str, gpus))}
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Frozen):
     """What a program needs: so many GPUs, and whether nobody else may be on them."""
 
     gpus: int
     alone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class Lease(Frozen):
     """GPUs given to one program until it ends."""
 
     gpus: tuple[int, ...]

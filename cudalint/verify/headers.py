@@ -6,7 +6,6 @@ import hashlib
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import tomli
 
 from cudalint import disk
 from cudalint.config import nearest
+from cudalint.structs import Frozen
 
 _HEADER = re.compile(r"^# /// script\r?\n(?P<body>(?:#.*\n)*?)# ///\r?$", re.MULTILINE)
 _EXPECT = re.compile(r"#\s*expect:\s*(?P<list>CUD\d{3}@\d+(?:\s*,\s*CUD\d{3}@\d+)*)")
@@ -46,8 +46,7 @@ class Outcome(Enum):
         return self in (Outcome.CRASH, Outcome.HANG, Outcome.CHILD_DEATH)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(Frozen):
     """What a fixture says about itself."""
 
     outcome: Outcome
@@ -62,8 +61,7 @@ class Header:
     also: Outcome | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fixture:
+class Fixture(Frozen):
     """A program with a header. ``digest`` is the sha256 of its bytes.
 
     ``path`` is the main program. ``folder`` is what it lies in where it is a fixture of several files; then the

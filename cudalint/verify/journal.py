@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
+
+from cudalint.structs import Frozen, field
 
 # (file, line, function), the innermost first.
 Stack: TypeAlias = tuple[tuple[str, int, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Frozen):
     """One note: which process did what, and where."""
 
     kind: str
@@ -21,8 +21,7 @@ class Event:
     stack: Stack = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fork:
+class Fork(Frozen):
     """A fork as its parent saw it; ``guilty`` when the parent had asked for CUDA before."""
 
     parent: int
@@ -31,8 +30,7 @@ class Fork:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(Frozen):
     """All notes of a run, in their order; ``became``: what replaced its first process, where no probe is there."""
 
     events: tuple[Event, ...] = ()

@@ -6,12 +6,12 @@ import importlib.util
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from cudalint import disk
+from cudalint.structs import Frozen
 from cudalint.text import notebook
 from cudalint.text.decode import Refusal
 from cudalint.text.lines import split_rows
@@ -26,8 +26,7 @@ class NotRunnable(Exception):
     """Why a notebook cannot be run, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Frozen):
     """How a notebook is run: what the kernel's stand-in reads, and what of the cells it leaves out.
 
     ``cells`` says where the rows of its programs are, by their paths as stacks have them.

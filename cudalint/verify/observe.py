@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from cudalint.structs import Frozen, field
 from cudalint.verify.headers import Outcome
 from cudalint.verify.runner import Run
 from cudalint.verify.surroundings import Footprint
@@ -30,8 +30,7 @@ _HANGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Frozen):
     """How a run ended: ``outcome`` is crash, hang, child-death or ok."""
 
     outcome: Outcome

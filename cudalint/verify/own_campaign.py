@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
+from cudalint.structs import Frozen, replace
 from cudalint.verify.campaign import places
 from cudalint.verify.own_repairs import Comparer, Comparison, compare
 from cudalint.verify.program import Program
@@ -20,8 +20,7 @@ _CROWDED = re.compile(r"out of memory|EADDRINUSE|[Aa]ddress already in use|_ALLO
 _PROGRAMS_PER_GPU = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Frozen):
     """The comparisons in the order of their programs, and whether somebody interrupted, so that some are missing."""
 
     comparisons: tuple[Comparison, ...]

@@ -8,7 +8,6 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from threading import Lock
@@ -17,6 +16,7 @@ from cudalint import config
 from cudalint.finding import Applicability, Finding, Fix
 from cudalint.fixing.rounds import Changed, alone, fix
 from cudalint.session import Session
+from cudalint.structs import Frozen, field, replace
 from cudalint.verify import notebooks
 from cudalint.verify.gpus import Gpu
 from cudalint.verify.program import Footing, Manner, Program, Trial, files, try_out
@@ -50,8 +50,7 @@ class Status(Enum):
     BROKEN_OFF = "broken off"
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(Frozen):
     """A change of the program: of one repair, or of all of them one after the other."""
 
     message: str
@@ -61,8 +60,7 @@ class Repair:
     changes: tuple[Changed, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Frozen):
     """A repair and the run of what it makes of the program; ``difference`` is that of the outputs, where it tells."""
 
     repair: Repair
@@ -76,8 +74,7 @@ class Attempt:
         return self.status is Status.OUTPUT_DIFFERS and self.repair.level is Applicability.SAFE
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Frozen):
     """A program as it is, and with its repairs; without any it was not run."""
 
     program: Program
@@ -120,8 +117,7 @@ class Comparison:
         return {trial.seen.end for trial in trials}
 
 
-@dataclass(frozen=True, slots=True)
-class Comparer:
+class Comparer(Frozen):
     """Who runs programs and their repairs, for how long, on which GPUs, and how."""
 
     runner: Runner

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from cudalint.config import Config
 from cudalint.finding import Severity
 from cudalint.intake import INTERNAL_ERROR, SYNTAX_ERROR
 from cudalint.session import Session
+from cudalint.structs import Frozen
 
 # Codes that say that there is no prediction.
 UNREADABLE = frozenset({INTERNAL_ERROR, SYNTAX_ERROR})
 
 
-@dataclass(frozen=True, slots=True)
-class Prediction:
+class Prediction(Frozen):
     """One finding: where, how bad, and how the program is said to end."""
 
     code: str

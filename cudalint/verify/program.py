@@ -8,7 +8,6 @@ import pkgutil
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import Enum
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -18,6 +17,7 @@ from cudalint import config
 from cudalint.finding import Finding, Severity
 from cudalint.policy.suppression import UNUSED
 from cudalint.session import Session
+from cudalint.structs import Frozen, field, replace
 from cudalint.text.source import Cells
 from cudalint.verify import journal as notes
 from cudalint.verify import notebooks
@@ -69,8 +69,7 @@ class _Reach(Enum):
     NO = "no"
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(Frozen):
     """What to run: the words after ``python``, and the file in which it begins."""
 
     words: tuple[str, ...]
@@ -82,8 +81,7 @@ class Program:
         return " ".join(self.words)
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Frozen):
     """One finding and what came of it; ``by`` is what was seen, ``silenced`` whether a user has asked not to see it."""
 
     finding: Finding
@@ -93,8 +91,7 @@ class Judged:
     silenced: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Frozen):
     """All that came of one run; ``printed`` are the lines of its standard output.
 
     ``became``: the program that took its place, into which the probe does not look. Of a notebook, ``cells`` says by
@@ -214,8 +211,7 @@ def _inside(name: str, folders: Iterable[str]) -> ModuleSpec | None:
     return namespace
 
 
-@dataclass(frozen=True, slots=True)
-class Footing:
+class Footing(Frozen):
     """Where a program runs: its current directory, and the folders in which it looks for modules."""
 
     cwd: Path
@@ -233,8 +229,7 @@ class Footing:
         return {"PYTHONPATH": os.pathsep.join(map(str, self.search))} if self.search else {}
 
 
-@dataclass(frozen=True, slots=True)
-class Manner:
+class Manner(Frozen):
     """How a program is run: ``quiet`` beside others, so that it shows no output and gets no input.
 
     ``rest``: it hangs once none of its processes has used a processor for so many seconds. ``turn`` is held while code

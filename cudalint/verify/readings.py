@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
 from cudalint.finding import Finding, StepKind
+from cudalint.structs import Frozen, replace
 from cudalint.verify.gpus import Gpu
 from cudalint.verify.headers import Outcome
 from cudalint.verify.journal import Event, Journal
@@ -30,16 +30,14 @@ _WAITING_SECONDS = 1.0
 _GAVE_UP = re.compile(r"^(?:[\w.]*\.)?(?:TimeoutError|TimeoutExpired|Empty|Full)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Frozen):
     """What was read: whether it agrees with the prediction, contradicts it, or (``None``) could show neither."""
 
     agrees: bool | None
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Usage:
+class _Usage(Frozen):
     """Of one process at one moment: the device of the thread, the allocations so far per device, the GPUs it has."""
 
     current: int
@@ -58,8 +56,7 @@ class _Usage:
         return frozenset(self.gpus[device] for device in self.since(None) if device < len(self.gpus))
 
 
-@dataclass(frozen=True, slots=True)
-class Readings:
+class Readings(Frozen):
     """All that was read of one run, on a machine with these GPUs."""
 
     run: Run

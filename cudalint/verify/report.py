@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.report import junit
+from cudalint.structs import Frozen
 from cudalint.verify.evidence import Place, by_gpu, document
 from cudalint.verify.headers import Outcome
 from cudalint.verify.observe import Observation
@@ -24,8 +24,7 @@ class Format(Enum):
     MARKDOWN = "markdown"
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(Frozen):
     """How many fixtures met which end."""
 
     fixtures: int

@@ -14,9 +14,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from cudalint.structs import Frozen, asdict, field, replace
 from cudalint.verify.supervise import descendants
 from cudalint.verify.surroundings import HARDWARE, Footprint, Surroundings
 
@@ -55,8 +55,7 @@ _NOTE = re.compile(r"(?:python|forked|stayed) \d+|(?:ended|told) \d+ -?\d+|repla
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Frozen):
     """How far a program may go: seconds, bytes kept of each output, bytes of memory, seconds for its orphans.
 
     ``echo`` passes its output on as it comes, ``input`` what comes in here, unless that is a terminal; ``census`` looks
@@ -77,8 +76,7 @@ class Limits:
     shared: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Frozen):
     """What came of a program.
 
     ``end`` is ended, time, busy (the same, where somebody still computed), rest, stopped, memory, cancelled or lost

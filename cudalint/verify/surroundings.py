@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib.util
 import socket
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from cudalint.structs import Frozen
 
-@dataclass(frozen=True, slots=True)
-class Footprint:
+
+class Footprint(Frozen):
     """A process on a physical GPU, and the most memory that it was seen to hold there."""
 
     pid: int

@@ -6,9 +6,9 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from cudalint.structs import Frozen
 from cudalint.verify.runner import Runner
 
 Asked = TypeVar("Asked")
@@ -17,8 +17,7 @@ Given = TypeVar("Given")
 _PATIENCE = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer(Generic[Asked, Given]):
+class _Answer(Frozen, Generic[Asked, Given]):
     """What a thread says when it ends."""
 
     asked: Asked

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 
 from cudalint.finding import Severity
+from cudalint.structs import Frozen, replace
 from cudalint.verify.headers import Fixture, Header, Outcome
 from cudalint.verify.measure import unmet
 from cudalint.verify.observe import Observation
@@ -25,8 +25,7 @@ class Status(Enum):
     NOT_RUN = "not run"
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Frozen):
     """The status of one fixture.
 
     ``reasons`` say why it was refuted or not run; ``notes`` say what differs and refutes nothing. ``fixed`` is the

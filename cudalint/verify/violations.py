@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import dropwhile, takewhile
 
 from cudalint.finding import Finding
+from cudalint.structs import Frozen, replace
 from cudalint.verify.journal import Event, Journal, Stack
 from cudalint.verify.runner import PROBE, Run
 from cudalint.verify.sayings import (
@@ -64,8 +64,7 @@ _CODES: dict[Kind, frozenset[str]] = {
 _WRONG = frozenset({Kind.FORKED_CHILD, Kind.LOST, Kind.SAME_GPU})
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
+class Violation(Frozen):
     """One of them: who, what it said, and the stacks of the parent's guilt, of the fork, and of the use.
 
     What was read from a traceback has no process (``pid`` is 0); its ``launch`` is where the parent waited.

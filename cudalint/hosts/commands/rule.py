@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import click
 
 from cudalint import config, proof, rules
@@ -12,6 +10,7 @@ from cudalint.hosts import streams
 from cudalint.hosts.commands.words import selectors
 from cudalint.hosts.exits import Exit
 from cudalint.rules.base import Rule
+from cudalint.structs import asdict
 
 
 @click.command(short_help="Print the page of a rule, or a list of rules.")
@@ -67,5 +66,5 @@ def _described(code: str) -> dict[str, object]:
         "severity": known.severity.value,
         "summary": known.summary,
         "explanation": rules.page(code),
-        "evidence": [dataclasses.asdict(known_proof) for known_proof in proof.proofs(code)],
+        "evidence": [asdict(known_proof) for known_proof in proof.proofs(code)],
     }

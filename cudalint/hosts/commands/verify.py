@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import signal
 import sys
@@ -21,6 +20,7 @@ from cudalint.hosts.commands.own_programs import own_program, own_programs
 from cudalint.hosts.commands.words import require_format, split
 from cudalint.hosts.inputs import require
 from cudalint.hosts.usage import describe
+from cudalint.structs import Frozen
 
 if TYPE_CHECKING:
     from cudalint.verify import Program
@@ -71,8 +71,7 @@ def _ended_as_interrupted() -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN if heard else handler)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _VerifyOptions:
+class _VerifyOptions(Frozen):
     """What ``--verify`` does with whatever it runs."""
 
     output_format: str

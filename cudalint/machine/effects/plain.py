@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.machine import exceptions, file_questions, gpu_memory, listings, paths, questions
 from cudalint.machine.effects.concurrency import supposed
@@ -31,6 +30,7 @@ from cudalint.machine.values import (
     constant,
     unknown,
 )
+from cudalint.structs import replace
 
 # The decorator that gives back what it is given.
 IDENTITY: Value = (Lib("cudalint.identity"),)

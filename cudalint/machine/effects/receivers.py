@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Instance, LibraryObject
@@ -13,6 +11,7 @@ from cudalint.machine.mappings import SELF
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Atom, Bound, Ref, Value, const, only, strings
+from cudalint.structs import Frozen, replace
 
 _LIBRARIES = frozenset({"multiprocess", "billiard"})
 
@@ -74,8 +73,7 @@ def method_of(call: Call) -> Value | None:
     return const(call.text("method")) if call.text("method") else None
 
 
-@dataclass(frozen=True, slots=True)
-class Starter:
+class Starter(Frozen):
     """An object that starts something, of a library's class or of a user's subclass, and what it keeps."""
 
     ref: Ref

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.frame import Call
 from cudalint.machine.interpreter import Machine
 from cudalint.models.releases import Admitted, Releases, parsed
+from cudalint.structs import replace
 
 
 def apart(machine: Machine, call: Call) -> list[tuple[Call, bool]]:

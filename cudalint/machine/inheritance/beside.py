@@ -8,7 +8,6 @@ others see, no repair that starts them otherwise is proven to change nothing.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import questions
@@ -24,6 +23,7 @@ from cudalint.machine.state import Act, Beside, Process, Public, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Rank, Ref, Unknown, Value, const, constant, unknown
 from cudalint.models.library import ProcessEffect
+from cudalint.structs import Mutable, field, replace
 
 _CONSOLE = "console"
 # Which files there are.
@@ -54,8 +54,7 @@ _WITHOUT_ORDER = frozenset({"+", "-", "|", "&", "^", "*"})
 _ROUNDED = frozenset({"f", "d", "ctypes.c_float", "ctypes.c_double", "ctypes.c_longdouble"})
 
 
-@dataclass(slots=True)
-class Deeds:
+class Deeds(Mutable):
     """What a process does that others see, and what of that after it has sent something to another process."""
 
     launch: Beginning

@@ -6,7 +6,6 @@ A loop would have called it by the time at which the program goes on.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import LibraryObject
@@ -16,6 +15,7 @@ from cudalint.machine.interpreter import Setting
 from cudalint.machine.state import Handed, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, unknown
+from cudalint.structs import replace
 
 _CALLED = ("callback", "error_callback")
 _LATER = "add_done_callback"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.machine.trace import Site
+from cudalint.structs import Frozen
 
 
 class Why(Enum):
@@ -70,8 +70,7 @@ class Why(Enum):
     STOPPED = "the worker was not seen to run"
 
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+class Doubt(Frozen):
     """One thing that may differ. ``name`` is empty where only its place says what it is."""
 
     why: Why
@@ -80,8 +79,7 @@ class Doubt:
     module: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Inheritance:
+class Inheritance(Frozen):
     """A launch of fresh processes, and the doubts whether they are what forked ones were."""
 
     anchor: Site

@@ -6,7 +6,6 @@ The generator of a GPU is made by the process that first uses that GPU: what it 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import Instance, LibraryObject
@@ -22,6 +21,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Unknown, Value, constant
 from cudalint.models.library import ProcessEffect
+from cudalint.structs import replace
 
 # What a module does with its weights at once, and what gives them to look at.
 _COMPUTES = frozenset({"module.call", "module.tensor"})

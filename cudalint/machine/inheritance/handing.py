@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -22,13 +21,13 @@ from cudalint.machine.state import Act, Handed, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import ProcessEffect
+from cudalint.structs import Mutable, replace
 
 # Whose functions give arrays.
 _OF_ARRAYS = ("numpy.", "torch.")
 
 
-@dataclass(slots=True)
-class Drawing:
+class Drawing(Mutable):
     """Elements that are made for somebody: in which state that began, what they are made of, and whether that shows."""
 
     before: State

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Around, Call, Frame, Results, Steps
@@ -16,6 +15,7 @@ from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Ref, Value, constant, integer, only, union, unknown
+from cudalint.structs import replace
 
 # What makes an iterator, which is used up by what takes elements from it.
 ITERATING = frozenset(

@@ -6,7 +6,6 @@ The program has a process of its own, and so has each worker: none of them finds
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cudalint.machine.frame import Given, Results
 from cudalint.machine.heap import Closure
@@ -21,6 +20,7 @@ from cudalint.machine.state import Setting as Kept
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
 from cudalint.models.library import ProcessEffect
+from cudalint.structs import replace
 
 # What is set of the libraries whose random numbers begin anew.
 _COURSE = "course"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from enum import Enum
 
 from cudalint.machine.inheritance.doubts import Doubt, Why
@@ -11,6 +10,7 @@ from cudalint.machine.interpreter import Beginning, Machine, Setting
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref
+from cudalint.structs import Mutable, field
 
 
 class Handed(Enum):
@@ -22,8 +22,7 @@ class Handed(Enum):
     ENVIRONMENT = "variables of the environment that no library reads at its import"
 
 
-@dataclass(slots=True)
-class Entry:
+class Entry(Mutable):
     """Something that a process did at a place, reached by some calls, and from when to when that stands.
 
     ``some_day``: it may be done at another time, or not at all.
@@ -45,8 +44,7 @@ class Entry:
         return self.begin <= at and (self.end is None or self.end > at)
 
 
-@dataclass(slots=True)
-class Watch:
+class Watch(Mutable):
     """A fresh process while it is run: what it repeats of its parent, and what it reads.
 
     ``moments`` are those at which a fork would have inherited: the first ones, and that of the processes that replace

@@ -7,7 +7,6 @@ differs between forked and fresh ones, so what is found so is not the same.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_self
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -24,6 +23,7 @@ from cudalint.machine.state import Setting as Kept
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Member, Ref, Tensor, Unknown, Value
+from cudalint.structs import replace
 
 # What methods set in the object that has them, by the traits that say so.
 _PLACE, _TYPE = "sets-place", "sets-type"

@@ -7,7 +7,6 @@ another, nor from a pool that replaces its workers after some tasks. Files by wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from cudalint.machine.frame import Call, Given, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject
@@ -17,6 +16,7 @@ from cudalint.machine.launch.crossing import visited
 from cudalint.machine.state import Pending, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Value, constant
+from cudalint.structs import replace
 
 # Other libraries' picklers know nothing of how torch shares, and send all that a tensor holds.
 _SHARING = ("multiprocessing", "torch.multiprocessing")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -20,6 +19,7 @@ from cudalint.machine.launch.pickling import unproven
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Value, const
+from cudalint.structs import replace
 
 # Attributes that tensors have by themselves, and that can be set.
 _OF_TENSORS = frozenset({"data", "grad", "requires_grad", "names", "real", "imag"})

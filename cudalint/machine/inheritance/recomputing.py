@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.heap import Cache, Closure, Object
@@ -17,6 +16,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Dev, Lib, Ref, Value, unknown
 from cudalint.models.library import ProcessEffect
+from cudalint.structs import Frozen, replace
 
 # More than these that a function remembers are not worked out again.
 _MOST_REMEMBERED = 8
@@ -26,8 +26,7 @@ _ASKS = frozenset({"query", "driver"})
 _ANSWERS = frozenset({"value", "new"})
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Frozen):
     """What a function gave for some arguments, and remembers."""
 
     key: Hashable

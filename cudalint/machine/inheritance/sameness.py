@@ -7,7 +7,6 @@ may be one thing or another is not seen to be the same.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
 
 from cudalint.machine.heap import (
     TAKEN_OF,
@@ -40,6 +39,7 @@ from cudalint.machine.values import (
     rest_of,
 )
 from cudalint.models.library import Library
+from cudalint.structs import Frozen, Mutable, field
 
 # The number of the last address of a place: whatever is made there later takes its room.
 _LAST_ADDRESS = 7
@@ -59,8 +59,7 @@ MAIN_OF_CHILDREN = "__mp_main__"
 _FROM_CASTS = frozenset({"int", "str", "float", "bool"})
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Frozen):
     """Where two sides are not seen to be the same; ``hidden`` where that is because the code does not show it.
 
     ``named`` where only the name of the main module differs, which is another one in a fresh process.
@@ -71,8 +70,7 @@ class Difference:
     named: bool = False
 
 
-@dataclass(slots=True)
-class Comparison:
+class Comparison(Mutable):
     """Compares variables of a process with those of another; what was compared once is not looked at again.
 
     ``names_loggers`` says whether messages show the names of their loggers.

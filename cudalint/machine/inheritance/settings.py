@@ -6,7 +6,6 @@ A task that sets it before anything of its own could feel it finds what it sets,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Given, Results
@@ -19,6 +18,7 @@ from cudalint.machine.state import Setting as Kept
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Unknown, Value, constant
+from cudalint.structs import replace
 
 _ENVIRON = "os.environ["
 # What is written on the console goes there.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import library_self
@@ -17,6 +16,7 @@ from cudalint.machine.launch.crossing import Pickler, captured, inside_of, reach
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, constant, only
+from cudalint.structs import replace
 
 # Changes of containers that the heap does not follow.
 _LOSSY = frozenset(

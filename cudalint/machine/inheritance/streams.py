@@ -7,7 +7,6 @@ change, differs from run to run.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import dataclass, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Call, Frame, Results
@@ -22,10 +21,10 @@ from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Value
+from cudalint.structs import Frozen, replace
 
 
-@dataclass(frozen=True, slots=True)
-class Stream:
+class Stream(Frozen):
     """Workers that give as they are asked, and what they read: variables of modules, and objects."""
 
     anchor: Site

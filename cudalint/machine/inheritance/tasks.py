@@ -7,7 +7,6 @@ take seconds to begin, and share the tasks out.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.gpu_memory import placed_tensor
@@ -22,6 +21,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Tensor, Unknown, Value, constant
 from cudalint.models.library import ProcessEffect
+from cudalint.structs import replace
 
 # Launchers that give tasks to whichever worker is free.
 _SHARE_OUT = frozenset({"pool", "executor", "joblib"})

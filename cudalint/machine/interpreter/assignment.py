@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import absent, collecting, first_values, mappings, operators, questions, sets
@@ -50,6 +49,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 # What models call the operators that change in place what a library holds.
 _IN_PLACE = {"+": "__iadd__", "|": "__ior__"}

@@ -8,7 +8,6 @@ import collections
 import sys
 import typing
 from collections.abc import Hashable
-from dataclasses import replace
 from functools import cache
 
 from cudalint.machine import absent, enums, mappings, operators, paths, questions
@@ -66,6 +65,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 # Methods of texts that a device is asked for.
 _OF_TEXTS = frozenset({"casefold", "lower", "lstrip", "replace", "rstrip", "split", "startswith", "strip"})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Closure, Scope
@@ -12,6 +10,7 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import merge_imported
 from cudalint.machine.state import State
 from cudalint.machine.toplevel import Bindings, gathered
+from cudalint.structs import replace
 
 
 @room

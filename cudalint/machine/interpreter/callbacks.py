@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
@@ -18,6 +17,7 @@ from cudalint.machine.questions import NO_GPU
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Value, only, unknown, wrapped
+from cudalint.structs import replace
 
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8

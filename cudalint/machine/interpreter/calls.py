@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import replace
 from functools import partial
 
 from cudalint.ir import nodes as ir
@@ -53,6 +52,7 @@ from cudalint.machine.values import (
     unknown,
     wrapped,
 )
+from cudalint.structs import replace
 
 RECURSION = 3
 _NOT_TAKEN = Raised(None, ("TypeError",))

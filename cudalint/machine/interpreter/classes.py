@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import enums, exceptions, mappings, operators, sets, signatures
@@ -19,6 +18,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.validators import Validator, note_validators, validators_of
 from cudalint.machine.values import NONE, Atom, Bound, Lib, Partial, Ref, Task, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 # A value that no member of an Enum has.
 _NO_MEMBER = Raised(None, ("ValueError",))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import called_in
@@ -17,6 +16,7 @@ from cudalint.machine.rounds import MOST_ITEMS, MOST_STEPS, few_rounds, is_long,
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import MOST_ALTERNATIVES, Unknown, Value, constant, union, unknown
+from cudalint.structs import replace
 
 # How many items of a dict are copied one by one.
 _MOST_COPIED = 64

@@ -7,7 +7,6 @@ import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable
-from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from cudalint.ir import nodes as ir
@@ -30,6 +29,7 @@ from cudalint.machine.state import Process, Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
+from cudalint.structs import Frozen, replace
 
 # Modules that import one another; an import takes a tenth of the room of a call.
 MOST_IMPORTS = 100
@@ -55,8 +55,7 @@ NEW_PART = 10
 MOST_BROKEN = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(Frozen):
     """A call that is running: its function, and how many steps and events there were before it, in which process."""
 
     place: Site

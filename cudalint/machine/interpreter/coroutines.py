@@ -5,14 +5,13 @@ Elsewhere a coroutine runs where it is made, which is soon before it is awaited.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Generator
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Value, only
+from cudalint.structs import replace
 
 # What makes a process, or hands something to one.
 _GIVING = frozenset({"process", "pool.apply", "spawn"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Hashable, Iterable
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine.assumptions import Asking, Assumption, Facts, alternatives, assumptions, sayable
@@ -17,6 +16,7 @@ from cudalint.machine.questions import Either, Fact, answered, are_of_several_ra
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import MOST_ASSUMED, Process, State
 from cudalint.machine.trace import Site, TraceStep
+from cudalint.structs import Frozen, Mutable, field, replace
 
 MOST_STEPS = 12_000
 # What workers give back, which is theirs.
@@ -75,8 +75,7 @@ class Purpose(Enum):
         return self in (Purpose.PREPARATION, Purpose.OWN_PREPARATION)
 
 
-@dataclass(frozen=True, slots=True)
-class EntryOptions:
+class EntryOptions(Frozen):
     """How an entry is run.
 
     ``in_test``: its module is one that pytest runs. ``purpose``: what it is run for. ``follows_few``: of each process
@@ -127,8 +126,7 @@ class EntryOptions:
                 return MOST_ASSUMED_STEPS if self.assumed else MOST_STEPS
 
 
-@dataclass(slots=True)
-class EntryRecord:
+class EntryRecord(Mutable):
     """What the run of an entry found.
 
     ``outcomes`` gathers what goes wrong, ``entered`` the functions that it reached, ``launches`` the launches by place
@@ -398,8 +396,7 @@ def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
     return any(read(known)[0] == subject for known, _ in facts) and answered(facts, question) is not (not answer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Refusals:
+class _Refusals(Frozen):
     """Paths that end as something is not so, and those that come to the end of the program and do not assume it."""
 
     refused: list[Facts]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Hashable, Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine import counting, enums, formats, mappings, operators, questions, sets, versions
@@ -49,6 +48,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 _NO_FORMAT = const("")
 _OF_TORCH = Lib("torch.__version__")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Scope
@@ -12,6 +10,7 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Unknown, Value, only
+from cudalint.structs import replace
 
 _METHOD_KINDS = {
     "builtins.property": "property",

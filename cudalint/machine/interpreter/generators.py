@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
@@ -14,6 +13,7 @@ from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Value, only, unknown
+from cudalint.structs import replace
 
 
 @room

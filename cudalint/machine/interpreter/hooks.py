@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Ref, Value
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(Frozen):
     """A process that is about to begin, with a fresh import or as a fork.
 
     ``parent`` is the state that it would inherit by fork, ``made`` the call that made its launcher. ``given`` are the

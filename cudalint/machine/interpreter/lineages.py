@@ -7,7 +7,6 @@ that. So what an import did to one of them can be laid under what the main modul
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.machine.assumptions import Asking
@@ -16,6 +15,7 @@ from cudalint.machine.offers import Offer
 from cudalint.machine.state import Layer, Lineage, Process, State
 from cudalint.machine.trace import Site, TraceStep
 from cudalint.machine.values import Unknown
+from cudalint.structs import Frozen
 
 # A main module that made more than this before its next import is taken as it comes.
 MOST_OWN = 400
@@ -23,8 +23,7 @@ MOST_OWN = 400
 MOST_NAMES = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Frozen):
     """What an import did to a process that had only imported before.
 
     ``ways`` holds what it made and changed, once for each path that came out of it; ``entered`` are the functions that
@@ -55,8 +54,7 @@ class Importer(Protocol):
         """What importing a module does after the imports of a lineage; None where more comes of it than objects."""
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(Frozen):
     """How a path began: with these imports, ``base``, up to the layer ``below``; ``own`` is what was made since."""
 
     base: Lineage

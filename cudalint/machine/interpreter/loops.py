@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field, replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
@@ -27,10 +26,10 @@ from cudalint.machine.rounds import (
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Rank, Ref, Value, const, constant, integer, only, union, unknown
+from cudalint.structs import Mutable, field, replace
 
 
-@dataclass(slots=True)
-class _Going:
+class _Going(Mutable):
     """How a ``while`` loop goes so far.
 
     ``decided``: its test had one answer each time. ``finished`` are the paths on which it came to its end, ``supposed``

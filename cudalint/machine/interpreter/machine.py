@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
@@ -36,6 +35,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
+from cudalint.structs import Frozen
 
 
 class Machine(
@@ -288,8 +288,7 @@ class Effects(Protocol):
         """A process ends in this state."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Frozen):
     """What a machine runs an entry in; ``main`` is the module that is its main program.
 
     Without an ``importer`` it runs all imports itself.

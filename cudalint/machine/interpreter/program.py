@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from cudalint.ir import nodes as ir
 from cudalint.limits import DEFAULT, Limits
 from cudalint.machine.toplevel import Bindings
 from cudalint.models.releases import Admitted
+from cudalint.structs import Frozen
 
 # Which versions have which default on Linux; one of the two is always so.
 BY_FORK, BY_SERVER = "before Python 3.14", "from Python 3.14"
@@ -114,8 +114,7 @@ _ORDERS: dict[str, Callable[..., bool]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(Frozen):
     """The Python versions in range and the platform, which decide the default start method; how far is looked."""
 
     lowest: tuple[int, int] = (3, 10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.yields import from_yield
@@ -18,6 +17,7 @@ from cudalint.machine.questions import plain
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Atom, Ref, Value, only, unknown
+from cudalint.structs import replace
 
 # What ``assert`` raises.
 _REFUSED = Raised(None, ("AssertionError",))

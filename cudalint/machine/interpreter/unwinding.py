@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
@@ -42,6 +41,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 _ALL_ERRORS = frozenset({"Exception", "BaseException"})
 _IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError"})

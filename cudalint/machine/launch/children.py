@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import ARGV, Scope, Sequence
@@ -13,6 +11,7 @@ from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import Launch, Method, Process, State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import Const, Ref, const
+from cudalint.structs import replace
 
 _SERVER = "fork server"
 

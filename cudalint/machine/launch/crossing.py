@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from cudalint.machine.classes import defines, lineage
@@ -42,6 +41,7 @@ from cudalint.machine.values import (
     only,
     unknown,
 )
+from cudalint.structs import Frozen, Mutable, field, replace
 
 _DEEPEST = 12
 # How much a call is by which an object is made, where nothing else is pickled of it: a function, and what it is given.
@@ -62,8 +62,7 @@ class Pickler(Enum):
     GLOBALS = "globals"
 
 
-@dataclass(frozen=True, slots=True)
-class Carried:
+class Carried(Frozen):
     """Something noteworthy inside a value that crosses; ``certain`` where no alternative is free of it."""
 
     atom: Atom
@@ -300,8 +299,7 @@ def reached(atoms: Iterable[Atom], inside: Callable[[Atom], Iterable[Value]]) ->
 MOST_REDUCING = 4
 
 
-@dataclass(slots=True)
-class Transfer:
+class Transfer(Mutable):
     """Copies values into the state of another process.
 
     Functions and classes are looked up by name in the modules of the target, unless the pickler takes them along.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.frame import Call
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
+from cudalint.structs import replace
 
 
 def by_spawn(state: State) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-
 from cudalint.machine import questions
 from cudalint.machine.frame import Raised
 from cudalint.machine.heap import Instance, LibraryObject
@@ -13,12 +11,12 @@ from cudalint.machine.outcome import Outcome
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import NONE, Const, Lib, Ref, Task, Value, strings
+from cudalint.structs import Frozen, Mutable, field, replace
 
 FRESH = frozenset({"spawn", "forkserver", "loky"})
 
 
-@dataclass(frozen=True, slots=True)
-class Way:
+class Way(Frozen):
     """One start method that a launch may use; ``certain`` where it is the only one on this path."""
 
     method: str
@@ -86,8 +84,7 @@ def fix_by_fresh(machine: Machine, state: State, library: str, context: Value, s
         fix_default(machine, state, library, site, "starting a fresh process")
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(Frozen):
     """One launch: what starts what, how, and what its failures look like.
 
     ``tasks`` are the calls the worker makes, in order; ``initializer`` runs before them. ``pickled`` values
@@ -141,8 +138,7 @@ class Start:
         return self.family == "joblib" or self.pickler is not Pickler.NAMES
 
 
-@dataclass(slots=True)
-class Ended:
+class Ended(Mutable):
     """What became of a launch: the children that ended well, and how the first that failed did.
 
     ``began``: whether any came to its work. ``raised``: the exceptions that tasks end with, as the program raises them,

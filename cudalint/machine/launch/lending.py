@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Kind
 from cudalint.machine.state import Loan, State
 from cudalint.machine.trace import Site
+from cudalint.structs import replace
 
 
 def lent_since(machine: Machine, state: State, before: int, *waits_for: Site) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.ir import walk
 from cudalint.machine.frame import Frame, Raised, Results
@@ -15,6 +14,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Atom, Lib, Ref, Value, only, unknown
+from cudalint.structs import replace
 
 # What can give a module names that its text does not bind.
 MAKING_NAMES = frozenset({"globals", "exec", "eval", "vars", "setattr", "builtins", "__builtins__", "__dict__"})

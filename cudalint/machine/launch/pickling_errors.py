@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from cudalint.machine.frame import Frame
@@ -54,6 +53,7 @@ from cudalint.machine.values import (
     only,
     strings,
 )
+from cudalint.structs import replace
 
 # How deep objects within the object that is called are looked into.
 _DEEPEST = 3

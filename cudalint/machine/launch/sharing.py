@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.assumed import is_one
 from cudalint.machine.interpreter import Machine
@@ -13,6 +11,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Process, State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import Const, only
+from cudalint.structs import replace
 
 # Each reserves most of the GPU: on one H200 four of them at once worked, six and eight did not (JAX 0.11).
 _TOO_MANY_JAX = 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from cudalint.machine import questions
@@ -31,6 +30,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Rank, Ref, Task, Tensor, Unknown, Value, union
+from cudalint.structs import replace
 
 _ENDS = frozenset({"crash", "hang", "child-death"})
 # So many processes are followed, each of which the one before it started.

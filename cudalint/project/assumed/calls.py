@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from functools import partial
 
 from cudalint.ir import nodes as ir
@@ -26,18 +25,21 @@ from cudalint.project.reached import Reached
 from cudalint.project.switches import switches
 
 
-@dataclass(slots=True)
 class Assumed:
     """Runs what has no visible caller, but for what is ``skipped``."""
 
-    files: FileProgram
-    machines: Machines
-    reached: Reached
-    skipped: frozenset[Entry] = frozenset()
-    _callers: Callers | None = None
-    _instances: Instances = field(init=False)
-
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        files: FileProgram,
+        machines: Machines,
+        reached: Reached,
+        skipped: frozenset[Entry] = frozenset(),
+    ) -> None:
+        self.files = files
+        self.machines = machines
+        self.reached = reached
+        self.skipped = skipped
+        self._callers: Callers | None = None
         self._instances = Instances(self.files, self._maker, partial(calling.imported, assumed=True))
 
     @property

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Outcome
+from cudalint.structs import replace
 
 
 def as_seen(outcome: Outcome) -> Outcome:

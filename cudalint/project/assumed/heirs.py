@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import functions, last_name
 from cudalint.project.callers import Callers
 from cudalint.project.program import FileProgram
 from cudalint.project.pytest_files import is_test_module
+from cudalint.structs import Frozen
 
 MOST_HEIRS = 2
 _WORD = re.compile(rb"\w+")
 _REFUSALS = frozenset({"NotImplementedError"})
 
 
-@dataclass(frozen=True, slots=True)
-class Heir:
+class Heir(Frozen):
     """A class at the top of a module."""
 
     module: ir.Module

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import constructor
@@ -18,13 +17,13 @@ from cudalint.machine.values import Ref, Value, only
 from cudalint.project.program import FileProgram
 from cudalint.project.reads import Reads
 from cudalint.project.switches import switches
+from cudalint.structs import Frozen, Mutable, field
 
 # Each holds all that its process imported; the methods of a class are entries one after the other.
 MOST_KEPT = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
+class Made(Frozen):
     """What importing a module and making an instance of one of its classes did, with unknown arguments.
 
     ``machine`` ran it, and said ``at`` of where the instance is made; ``takes_arguments``: so it is made where its
@@ -46,8 +45,7 @@ class Made:
         return state.clone(), value
 
 
-@dataclass(slots=True)
-class Instances:
+class Instances(Mutable):
     """Makes instances aside, each on a machine of its own.
 
     ``machine`` gives one for a module's name, which follows all paths or few; ``imported`` the path after the import

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from cudalint.finding import Severity
 from cudalint.project.process_map import ProcessMap, ProcessNode
 from cudalint.report.maps import words
 from cudalint.report.maps.words import Row, View
+from cudalint.structs import Frozen
 
 # A row of a box; what is longer is cut.
 _WIDEST = 100
@@ -22,8 +22,7 @@ _HARMLESS = re.compile(r"[^\w .,:=+*/…()-]")
 _COLOURS = {Severity.ERROR: "#c62828", Severity.WARNING: "#b26a00", Severity.NOTE: "#0277bd"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
+class _Box(Frozen):
     """A process with its number, and that of the process that starts it."""
 
     number: int

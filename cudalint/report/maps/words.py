@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 
 from cudalint.finding import Severity
@@ -21,6 +20,7 @@ from cudalint.project.process_map import (
     Tree,
 )
 from cudalint.report import plain
+from cudalint.structs import Frozen
 
 MOST_NAMES = 3
 MOST_VALUES = 3
@@ -37,8 +37,7 @@ class Tone(Enum):
     NOTE = "note"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Frozen):
     """One thing that is said of a process: a word that says what kind of thing, the thing, and where it stands."""
 
     word: str
@@ -47,8 +46,7 @@ class Row:
     place: Place | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class View:
+class View(Frozen):
     """From where a tree is looked at: the folder that paths are shown from, and the file that goes without saying."""
 
     directory: str

@@ -10,10 +10,10 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cudalint.structs import Frozen
 from cudalint.verify.facts.claims import claim
 from cudalint.verify.facts.compare import Measured
 from cudalint.verify.facts.recorded import Expression, Framework
@@ -38,8 +38,7 @@ Say = Callable[[str], None]
 Progress = Callable[[Measured], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(Frozen):
     """All expressions, in the order in which they are recorded, and whether somebody interrupted."""
 
     expressions: tuple[Measured, ...]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from textwrap import indent
 
 from cudalint.finding import Severity
 from cudalint.project.analysis import Options, analyse
+from cudalint.structs import Frozen
 from cudalint.text.source import SourceFile
 from cudalint.verify.facts.recorded import Expression, Framework
 
@@ -18,8 +18,7 @@ _STRINGS = re.compile(r'"([^"]+)"')
 _BESIDE_THE_POINT = frozenset({"CUD204"})
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Frozen):
     """The models' word on both questions."""
 
     poisons: bool

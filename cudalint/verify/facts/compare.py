@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from cudalint.structs import Frozen
 from cudalint.verify.facts.claims import Claim
 from cudalint.verify.facts.recorded import Expression
 
@@ -13,8 +13,7 @@ _LATER = "a child that uses CUDA afterwards"
 _INSIDE = "in a child of a CUDA parent"
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(Frozen):
     """One expression on this machine; ``why_not`` where nothing was seen."""
 
     framework: str

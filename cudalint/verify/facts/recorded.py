@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
 import tomli
 
+from cudalint.structs import Frozen, replace
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+
+class Expression(Frozen):
     """One expression. ``in_child`` is ok, fails or hang; ``None`` where it was not asked, as is ``poisons``.
 
     With neither it has never been measured, and waits for a machine that does.
@@ -32,8 +32,7 @@ class Expression:
         return self.poisons is None and self.in_child is None
 
 
-@dataclass(frozen=True, slots=True)
-class Framework:
+class Framework(Frozen):
     """How expressions of a framework are measured, and what came of it."""
 
     name: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from cudalint import config
 from cudalint.found import Report
 from cudalint.session import Session
 from cudalint.store import Store
+from cudalint.structs import replace
 from fuzz.case import Case, laid_out
 
 EDITS = 3
@@ -36,7 +36,7 @@ def complaints(case: Case) -> Iterator[str]:
 
 def _check(top: Path, store: Store | None) -> Report:
     found = Session(config.load([str(top)]), store).check([str(top)])
-    return dataclasses.replace(found, effort=Report().effort)
+    return replace(found, effort=Report().effort)
 
 
 def _edited(top: Path, chance: random.Random) -> str | None:

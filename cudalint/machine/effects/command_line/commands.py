@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.effects.stdlib import flags
@@ -30,6 +29,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.structs import replace
 
 # A function with one of its options, and a command as which a function is run: their first argument is the function.
 _GIVEN, _RUN = (Lib("cudalint.option.given"),), (Lib("cudalint.command.run"),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 from typing import Any
 
 from cudalint.machine import operators
@@ -32,6 +31,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 from cudalint.text import settings as texts
 
 _CONFIG = "omegaconf.DictConfig"

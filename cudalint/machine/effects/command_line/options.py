@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 
 from cudalint.machine import paths
 from cudalint.machine.effects.command_line import declared
@@ -36,6 +35,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 # Before the name of an option: how it is spelled, and what makes it of a word.
 _SPELLED, _TYPE = "<spelled> ", "<type> "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
 
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.concurrency import managers, parts
@@ -37,6 +36,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 _QUEUE, _VALUE = "multiprocessing.Queue", "multiprocessing.Value"
 # The field of one end of a pipe that says which of the two it is.

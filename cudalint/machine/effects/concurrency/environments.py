@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.pools import handed_to_pool
 from cudalint.machine.effects.gpu import choices
@@ -39,6 +37,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 _IMPORT: Value = (Lib("importlib.import_module"),)
 # What a worker does with the environment that it made, over and over.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.concurrency.pools import pool_apply
 from cudalint.machine.effects.concurrency.threads import threaded
 from cudalint.machine.frame import Call, Results
@@ -11,6 +9,7 @@ from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Atom, Ref, Value, only, union, unknown
+from cudalint.structs import replace
 
 
 def run_in_executor(machine: Machine, call: Call) -> Results:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.results import returned_values
 from cudalint.machine.effects.concurrency.threads import pool_in_thread
@@ -34,6 +32,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.structs import replace
 
 # As what results are given by a call that waits for all of them.
 _LISTED = const("list")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cudalint.machine.effects.concurrency import environments
 from cudalint.machine.effects.concurrency.pools import pool_apply
@@ -15,6 +14,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
 from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Task, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 _DELAYED, _TASK = "dask.Delayed", "<task>"
 _SUBMIT = "distributed.Client.submit"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
@@ -36,6 +34,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 # What the managers of the standard library make for everybody, as dicts and queues that several processes use.
 _PROXIES = frozenset({"dict", "list", "Namespace", "Queue", "JoinableQueue"})

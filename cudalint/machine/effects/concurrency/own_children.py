@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.forbidden import daemon_child
 from cudalint.machine.values import Ref, constant
+from cudalint.structs import replace
 
 ALWAYS = "always"
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.ir.walk import mentions
 from cudalint.machine import operators
 from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, called_back, returned_values
@@ -49,6 +47,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 
 def pool(machine: Machine, call: Call) -> Results:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from cudalint.ir.walk import mentions
 from cudalint.machine import exceptions
@@ -49,6 +48,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.structs import replace
 
 # The fields of a process that say that it was waited for, and whether it was told to run in the one that starts it.
 _ENDED, _HERE = "<process ended>", "<here>"

@@ -7,7 +7,6 @@ command line, and variables of its environment.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 from cudalint.machine import paths
 from cudalint.machine.effects.stdlib.environment import OF_OTHER_LAUNCHERS
@@ -16,14 +15,14 @@ from cudalint.machine.heap import ARGV, Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
 from cudalint.machine.values import NONE, Lib, Ref, Value, constant, only
+from cudalint.structs import Frozen, replace
 
 _PYTHON = "sys.executable"
 _NAMES = ("python", "python3")
 _MODULE = "-m"
 
 
-@dataclass(frozen=True, slots=True)
-class _Program:
+class _Program(Frozen):
     """A module that is run as a program, and the words of its command line behind its name."""
 
     home: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import exceptions
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
@@ -29,6 +27,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 
 def future_result(machine: Machine, call: Call) -> Results:

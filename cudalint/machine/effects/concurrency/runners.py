@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.ir.nodes import ParamKind
 from cudalint.machine.effects.frameworks.remote_tasks import elsewhere
 from cudalint.machine.effects.receivers import method_of
@@ -20,6 +18,7 @@ from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, NONE, Bound, Lib, Partial, Ref, Value, const, only, unknown
+from cudalint.structs import replace
 
 _RUNNER = "flow"
 _BY_NAME = (ParamKind.POSITIONAL, ParamKind.KEYWORD)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.effects.receivers import library_object, library_of
 from cudalint.machine.frame import Call, Raised, Results
@@ -17,6 +15,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Method, State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import NONE, TRUE, Const, Value, const, strings, unknown
+from cudalint.structs import replace
 
 
 def set_start_method(machine: Machine, call: Call) -> Results:

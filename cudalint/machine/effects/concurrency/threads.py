@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import cast
 
 from cudalint.machine.effects.concurrency.results import RAISES
@@ -19,6 +18,7 @@ from cudalint.machine.launch.workers import is_own
 from cudalint.machine.state import Process, Running, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, NONE, TRUE, Lib, Ref, Task, Value, const, constant, union, unknown
+from cudalint.structs import replace
 
 # The field of a thread that says that it was started, and not waited for.
 RUNS = "<thread runs>"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.gpu.queries import gpu_call
@@ -13,6 +11,7 @@ from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Selected, State
 from cudalint.machine.values import CPU, FALSE, TRUE, Dev, Rank, Ref, strings, union, unknown
+from cudalint.structs import replace
 
 _MODULE = "torch.nn.Module"
 

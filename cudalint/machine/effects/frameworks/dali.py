@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
@@ -13,6 +11,7 @@ from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.values import FALSE, NONE, TRUE, Lib, Partial, Ref, const, strings, unknown
+from cudalint.structs import replace
 
 # Whether a source was defined that wants processes, since the last pipeline was made.
 _SOURCES = Ref(("dali sources",))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.concurrency.joblib import parallel, parallel_call
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
@@ -11,6 +9,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
 from cudalint.machine.values import FALSE, NONE, Atom, Bound, Lib, Ref, Value, unknown
+from cudalint.structs import replace
 
 
 def search(machine: Machine, call: Call) -> Results:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import counting
 from cudalint.machine.effects.gpu import arrays, choices
 from cudalint.machine.effects.receivers import method_of
@@ -20,6 +18,7 @@ from cudalint.machine.outcome import Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.values import EACH, NONE, Const, Lib, Partial, Rank, Ref, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 
 def _told(call: Call) -> tuple[tuple[str, Value], ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
@@ -12,6 +10,7 @@ from cudalint.machine.launch.arguments import failures, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.values import ISOLATED, NONE, Lib, Partial, Value, const, constant, unknown
+from cudalint.structs import replace
 
 
 def isolating(machine: Machine, call: Call) -> Results:

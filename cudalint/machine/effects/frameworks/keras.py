@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Generator, Instance, LibraryObject, Object
@@ -13,6 +11,7 @@ from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import State
 from cudalint.machine.values import EACH, NONE, Atom, Bound, Lib, Ref, Task, Value, const, integer, unknown
+from cudalint.structs import replace
 
 _DATASET = "tensorflow.keras.utils.PyDataset"
 _ROWS = "tensorflow.data.Dataset"

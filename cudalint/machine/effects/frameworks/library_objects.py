@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import arrays, cuda
@@ -31,6 +29,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 
 def placed(machine: Machine, call: Call) -> Results:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.plain import unmodelled
@@ -16,6 +14,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Dev, Ref, Value, const, only, unknown
+from cudalint.structs import replace
 
 _IN_WORKERS, _HERE = "preprocess", ("_forward", "postprocess")
 

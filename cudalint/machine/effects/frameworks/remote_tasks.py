@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.concurrency.environments import call_methods
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.cuda import VISIBLE, is_known_set, is_set
@@ -16,6 +14,7 @@ from cudalint.machine.state import Process, State
 from cudalint.machine.values import NONE, Partial, Rank, Ref, Value, const, constant, only, unknown
 from cudalint.machine.values import Lib as LibraryName
 from cudalint.models.library import Spec
+from cudalint.structs import replace
 
 _PATH = "<path>"
 

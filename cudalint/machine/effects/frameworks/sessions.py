@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import NONE, Ref, unknown
+from cudalint.structs import replace
 
 _CONFIGURATION = "tensorflow.compat.v1.ConfigProto"
 _SESSION = "tensorflow.compat.v1.Session"

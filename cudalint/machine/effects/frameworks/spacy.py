@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.gpu.queries import was_started
 from cudalint.machine.frame import Call, Results
@@ -14,6 +12,7 @@ from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.launching import Start
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, TRUE, Lib, Ref, Value, const, integer, strings, unknown
+from cudalint.structs import replace
 
 # Components of spaCy that compute with weights; the others go by rules.
 _TRAINED = frozenset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from cudalint.machine import assumptions, operators, questions
 from cudalint.machine.assumptions import Asking
@@ -27,6 +26,7 @@ from cudalint.machine.values import (
     strings,
     union,
 )
+from cudalint.structs import replace
 
 # Effects that a device decides on without their models having to say so, by the parameter that names it.
 _BY_DEVICE = frozenset({"default-device", "device", "move", "set-device", "tensor"})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from cudalint.machine import questions
@@ -15,6 +14,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Unknown, Value, const, constant, only
+from cudalint.structs import Frozen, replace
 
 FAILS = frozenset({"driver", "init", "use", "touch"})
 
@@ -114,8 +114,7 @@ def _visible(process: Process) -> tuple[str, ...]:
     return tuple(takewhile(lambda name: name and not name.startswith("-"), map(str.strip, names.split(","))))
 
 
-@dataclass(frozen=True, slots=True)
-class Hidden:
+class Hidden(Frozen):
     """What a GPU is named by that a process does not see, whether that is certain, and what it sees it as."""
 
     said: str

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import operators
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call
@@ -13,6 +11,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Current, Process, State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import NONE
+from cudalint.structs import replace
 
 
 def follow(machine: Machine, call: Call, state: State) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import operators
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, TRUE, Ref, Value, const, strings
+from cudalint.structs import replace
 
 _SETTINGS = frozenset({"jax_default_device", "jax_platform_name"})
 _BEFORE = "<default before>"

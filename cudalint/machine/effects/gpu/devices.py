@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import current as contexts
 from cudalint.machine.effects.gpu.arrays import EVERY
@@ -32,6 +30,7 @@ from cudalint.machine.values import (
     only,
     unknown,
 )
+from cudalint.structs import replace
 
 
 def default_device(machine: Machine, call: Call) -> Results:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.effects.gpu import choices, cuda
@@ -29,6 +28,7 @@ from cudalint.machine.values import (
     unknown,
 )
 from cudalint.models.library import Library
+from cudalint.structs import replace
 
 _DEEPEST = 2
 

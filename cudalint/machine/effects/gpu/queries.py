@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu import choices, current, defaults
 from cudalint.machine.effects.gpu.arrays import returned, runs_on_cpu, tensor_data
@@ -13,6 +11,7 @@ from cudalint.machine.hooked import BACKWARD, pending
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process
 from cudalint.machine.values import CPU, NONE, Atom, Dev, Lib, Ref, Tensor, const, unknown
+from cudalint.structs import replace
 
 # What is answered instead where the process sees no GPU.
 _OF_HIDDEN: dict[str, bool | int | str] = {"true": False, "devices": 0, "backend": "cpu"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers import django
 from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
@@ -28,6 +26,7 @@ from cudalint.machine.values import (
     unknown,
 )
 from cudalint.served import WORKS
+from cudalint.structs import replace
 
 _IN_MASTER = frozenset({"worker_init", "celeryd_init", "celeryd_after_setup", "worker_before_create_process"})
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cudalint.machine.effects.servers.handlers import registered
 from cudalint.machine.frame import Frame
 from cudalint.machine.interpreter import Machine
@@ -13,10 +11,10 @@ from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Task
+from cudalint.structs import Frozen
 
 
-@dataclass(frozen=True, slots=True)
-class Serving:
+class Serving(Frozen):
     """A server that starts workers: its name, the place findings point at, whether it is sure to fork.
 
     ``daemon``: its workers may not have children of their own.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cudalint.ir.walk import mentions
 from cudalint.machine.effects.receivers import library_object
@@ -35,6 +34,7 @@ from cudalint.machine.values import (
     unknown,
 )
 from cudalint.served import CONFIGURES
+from cudalint.structs import replace
 
 _MASTER_HOOKS = ("on_starting", "when_ready", "pre_fork")
 

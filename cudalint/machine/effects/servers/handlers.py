@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject
@@ -11,6 +10,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Bound, Lib, Partial, Ref, Value, only, unknown
+from cudalint.structs import replace
 
 _REGISTRY = Ref(("server registry",))
 

@@ -5,8 +5,6 @@ Or call what was registered with them, where requests name functions (xmlrpc).
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.receivers import keep_self, library_self
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.stdlib.lookups import one_of
@@ -16,6 +14,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Lib, Partial, Ref, Value, only, unknown
+from cudalint.structs import replace
 
 _SERVER = "socketserver.BaseServer"
 _HANDLER = "<handler>"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.concurrency.threads import in_new_thread, threaded
@@ -18,6 +17,7 @@ from cudalint.machine.launch.arguments import count_of, task
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Lib, Partial, Ref, Value, const, constant, only, strings, unknown
+from cudalint.structs import replace
 
 APPLICATION = "cudalint.web.Application"
 # Those that answer requests, here or in processes of their own; what only gathers routes is none. Sanic hands each

@@ -6,7 +6,6 @@ import argparse
 import builtins
 import collections
 import sys
-from dataclasses import replace
 from itertools import islice
 from types import FunctionType
 
@@ -47,6 +46,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 _CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set}
 # What no class has.

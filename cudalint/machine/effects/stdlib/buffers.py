@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject
@@ -11,6 +9,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import PICKLED, PICKLER, Pickler
 from cudalint.machine.state import State
 from cudalint.machine.values import Ref, Value, const, only, union, unknown
+from cudalint.structs import replace
 
 _BUFFER = "io.BytesIO"
 _BYTES = "cudalint.pickled"

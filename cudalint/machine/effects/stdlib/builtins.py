@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import replace
 
 from cudalint.machine import exceptions, gpu_memory, operators, paths
 from cudalint.machine.effects.gpu import cuda
@@ -29,6 +28,7 @@ from cudalint.machine.values import (
     only,
     unknown,
 )
+from cudalint.structs import replace
 
 
 def cast(machine: Machine, call: Call) -> Results:

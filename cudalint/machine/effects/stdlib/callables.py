@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.effects.gpu import choices, cuda
 from cudalint.machine.effects.gpu.queries import gpu_call
@@ -17,6 +15,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import DISPATCHES
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Atom, Const, Lib, Partial, Ref, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 
 def partial(machine: Machine, call: Call) -> Results:

@@ -28,7 +28,6 @@ import string
 import struct
 import textwrap
 from collections.abc import Callable, Hashable, Iterable, Sized
-from dataclasses import dataclass, replace
 
 from cudalint.machine import formats, operators, questions
 from cudalint.machine.frame import Call, Raised, Results
@@ -37,6 +36,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Const, Member, Ref, Value, const, constant, only
+from cudalint.structs import MutableUnique, replace
 
 
 def _in_base(text: object, base: int) -> int:
@@ -131,8 +131,7 @@ class Unseen(Exception):
     """Something that is not known is looked at."""
 
 
-@dataclass(eq=False, slots=True)
-class _Kept:
+class _Kept(MutableUnique):
     """A value of the program that Python hands on, and cannot look at."""
 
     value: Value

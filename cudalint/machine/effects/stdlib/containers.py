@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter as Count
 from collections.abc import Hashable
-from dataclasses import replace
 from types import EllipsisType
 from typing import Any
 
@@ -36,6 +35,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 _FROZENSET = "builtins.frozenset"
 _KINDS = {"tuple": "tuple", "set": "set", "frozenset": "set"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import replace
 
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
@@ -11,6 +10,7 @@ from cudalint.machine.heap import Dict, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Ref, Value, only, unknown
+from cudalint.structs import replace
 
 TYPE = "contextvars.ContextVar"
 _VALUE, _BEFORE = "<value>", "<before>"

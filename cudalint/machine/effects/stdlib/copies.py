@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import cuda
@@ -13,6 +12,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Ref, Value, only, unknown
+from cudalint.structs import replace
 
 _DEEPEST = 12
 

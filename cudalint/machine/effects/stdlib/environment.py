@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.machine import operators, paths
 from cudalint.machine.effects.gpu.cuda import HIDING, VISIBLE
@@ -33,6 +32,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.structs import replace
 from cudalint.text import settings as texts
 
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",

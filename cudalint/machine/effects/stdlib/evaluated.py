@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from cudalint.machine.effects import plain
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Lib, Value, const, holds_deferred, strings, union
+from cudalint.structs import replace
 
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
 # A name, and what it is called with: names, whole numbers and plain texts.

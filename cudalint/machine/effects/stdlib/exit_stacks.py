@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import EXPECTED, SUPPRESSED, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.values import NONE, Bound, Lib, Partial, Ref, Value, const, only, unknown
+from cudalint.structs import replace
 
 _ENTERED = "<entered at "
 

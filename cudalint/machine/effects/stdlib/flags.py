@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from cudalint.machine import enums
 from cudalint.machine.heap import ARGV, Class, Closure, Sequence
@@ -11,6 +10,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, TRUE, Bound, Ref, Value, const, constant, only, unknown
+from cudalint.structs import Frozen
 
 # Texts by which an option says no: whoever has a GPU may say something else.
 _WITHOUT = frozenset({"no", "n", "false", "f", "off", "none", "cpu"})
@@ -39,8 +39,7 @@ def as_option(default: Value, given: Value) -> Value:
     return default
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Frozen):
     """The words of a command line that are known; ``is_open``: a user may add others."""
 
     words: tuple[str, ...]

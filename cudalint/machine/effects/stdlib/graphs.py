@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
 from cudalint.machine.effects.receivers import library_object
@@ -13,6 +12,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import as_key, of_key
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Ref, Value, constant, only, unknown
+from cudalint.structs import replace
 
 _NEEDS = "<needs>"
 _Graph = dict[Hashable, tuple[Hashable, ...]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from itertools import islice
 from itertools import product as combinations
 
@@ -18,6 +17,7 @@ from cudalint.machine.launch.arguments import is_length
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, TRUE, Bound, Const, Ref, Unknown, Value, const, integer, only, union, unknown
+from cudalint.structs import Frozen, replace
 
 MOST_COMBINED = 8
 # What goes round and round in what is known of it.
@@ -83,8 +83,7 @@ def enumerate_(machine: Machine, call: Call) -> Results:
     return results
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
+class _Column(Frozen):
     """What going through one of several values gives; ``exact`` are all its items, where these are known."""
 
     rounds: list[Value]
@@ -324,8 +323,7 @@ def filter_(machine: Machine, call: Call) -> Results:
     return machine.joined_results(results)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
+class _Kept(Frozen):
     """A path with the elements that are kept on it; ``is_open``: perhaps others, too; ``is_over``: none is asked."""
 
     state: State

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.stdlib.ranks import ranks
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import REPLACED, Dict, LibraryObject, Scope, Sequence
@@ -12,6 +10,7 @@ from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Partial, Ref, Value, only, union, unknown
+from cudalint.structs import replace
 
 _EVENT, _DATA = "<event>", "<data>"
 # What a scheduler runs may enter itself again, for ever: two rounds show what that leads to.

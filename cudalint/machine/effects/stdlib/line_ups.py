@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
 from typing import Any
 
 from cudalint.machine import operators
@@ -17,6 +16,7 @@ from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.messages import Channel
 from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Value, const, constant, integer, only, union, unknown
+from cudalint.structs import MutableUnique, replace
 
 _HELD = "<held>"
 _GIVEN = "<given>"
@@ -189,8 +189,7 @@ def wait(machine: Machine, call: Call) -> Results:
     return [(call.state, unknown("wait", call.site)), *told]
 
 
-@dataclass(slots=True, eq=False)
-class _Ranked:
+class _Ranked(MutableUnique):
     """A value among others that Python puts in order."""
 
     rank: Any

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.effects.stdlib import logs, lookups
@@ -12,6 +11,7 @@ from cudalint.machine.heap import Class, Closure, Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Ref, Value, constant, only, unknown
+from cudalint.structs import replace
 
 # What names the class of an object, or the function that makes it.
 _CLASS, _FACTORY = "class", "()"

@@ -7,7 +7,6 @@ fork inherits it. Nothing of this costs anything in a program that attaches noth
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 
 from cudalint.machine import questions
 from cudalint.machine.effects.receivers import initialised, starter
@@ -34,6 +33,7 @@ from cudalint.machine.values import (
     only,
     unknown,
 )
+from cudalint.structs import replace
 
 _LOGGER, _MADE, _RECORD = "logging.Logger", "logging.getLogger", "logging.LogRecord"
 _ROOT = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Hashable, Iterator
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.stdlib import flags
@@ -31,6 +30,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 # How many functions or modules a name may stand for that is known in part, and how deep configurations are followed.
 MOST_NAMED, _DEEPEST = 4, 4

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.effects.stdlib.environment import set_variable
 from cudalint.machine.frame import Call, Results
@@ -11,6 +9,7 @@ from cudalint.machine.heap import Dict, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Lib, Ref, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 _PATCHER = "unittest.mock.patcher"
 _MOCK = "unittest.mock.Mock"

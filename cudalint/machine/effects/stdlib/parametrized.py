@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import reduce
 from itertools import cycle, islice, product
 
@@ -14,6 +13,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Ref, Value, constant, only, unknown
+from cudalint.structs import Frozen, field
 
 _MARK, _ROW, _FIXTURE = "pytest.mark.parametrize", "pytest.param", "pytest.fixture"
 # A test is run with so many values of one mark, and in so many ways. Where its marks have more together, each value
@@ -21,8 +21,7 @@ _MARK, _ROW, _FIXTURE = "pytest.mark.parametrize", "pytest.param", "pytest.fixtu
 _MOST_ROWS, _MOST_CASES = 6, 6
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(Frozen):
     """What a test is called with: values of its parameters, and what fixtures of these names are told."""
 
     given: Mapping[str, Value] = field(default_factory=dict)

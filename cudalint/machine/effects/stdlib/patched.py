@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import constant_bool
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Lib, Partial, Ref, Value, only
+from cudalint.structs import replace
 
 # How the method is kept, by the argument that asks for it.
 _KINDS = {"as_prop": "property", "cls_method": "classmethod", "static_method": "staticmethod"}

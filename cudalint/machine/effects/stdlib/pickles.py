@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import pickler_of
 from cudalint.machine.effects.stdlib import copies
@@ -25,6 +23,7 @@ from cudalint.machine.launch.crossing import (
 from cudalint.machine.launch.pickling_errors import unpicklable_task
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, TRUE, Atom, Ref, Value, const, only, unknown
+from cudalint.structs import replace
 
 # The field of bytes that are a call by which an object is made.
 _IS_CALL = "<is a call>"

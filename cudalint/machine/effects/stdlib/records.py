@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import initialised
@@ -14,6 +13,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, NONE, TRUE, Const, Lib, Ref, Task, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 # What else a field tells of itself.
 _OF_FIELDS = ("type", "default", "default_factory", "init", "repr", "hash", "compare", "metadata", "kw_only")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable
 from collections.abc import Sequence as Sequence_
-from dataclasses import replace
 from typing import Any
 
 from cudalint.machine import mappings, operators, paths, questions
@@ -34,6 +33,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.structs import replace
 from cudalint.text import settings
 
 # What the code shows is followed letter by letter as far as that; of more, what it says is known and not how.

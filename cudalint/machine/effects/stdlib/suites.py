@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from cudalint.machine.classes import lineage
 from cudalint.machine.effects.receivers import library_object
@@ -13,6 +12,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Ref, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 _TEST, _TESTS, _SUITE = "<test>", "<tests>", "unittest.TestSuite"
 # How many tests are run, and how deep suites lie in suites.

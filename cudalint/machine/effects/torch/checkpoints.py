@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.machine import file_names, operators, questions
 from cudalint.machine.effects.gpu import arrays, choices, cuda
@@ -17,6 +16,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Const, Dev, Rank, Ref, Tensor, Unknown, Value, const, constant, only, unknown
+from cudalint.structs import replace
 
 
 def save(machine: Machine, call: Call) -> Results:

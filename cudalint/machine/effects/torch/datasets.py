@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import choices
@@ -28,6 +27,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 # What a datapipe has whose later stages run in the main process.
 FETCHED = "<fetched>"

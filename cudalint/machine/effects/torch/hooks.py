@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.ir.nodes import ParamKind
 from cudalint.machine import hooked
@@ -14,6 +13,7 @@ from cudalint.machine.hooked import Hook
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Ref, Unknown, Value, const, only, unknown
+from cudalint.structs import replace
 
 
 def register(machine: Machine, call: Call) -> Results:

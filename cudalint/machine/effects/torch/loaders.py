@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import counting, gpu_memory, questions
 from cudalint.machine.effects.concurrency import process_identity
 from cudalint.machine.effects.gpu import cuda
@@ -43,6 +41,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 # As many workers as a loader has that takes all processors.
 SEVERAL = 2

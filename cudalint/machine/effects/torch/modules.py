@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import replace
 
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects.gpu.arrays import new_tensor
@@ -31,6 +30,7 @@ from cudalint.machine.values import (
     union,
     unknown,
 )
+from cudalint.structs import replace
 
 
 def module(machine: Machine, call: Call) -> Results:

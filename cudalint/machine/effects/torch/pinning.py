@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from cudalint.machine import gpu_memory, mappings
 from cudalint.machine.effects.gpu import queries
@@ -15,6 +14,7 @@ from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Ref, Tensor, Value
+from cudalint.structs import replace
 
 # How deep a batch lies in the containers that a loader pins.
 _DEEPEST = 3

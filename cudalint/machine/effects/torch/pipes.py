@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.torch.datasets import FETCHED, in_turn, moving
 from cudalint.machine.effects.torch.loaders import loader
@@ -11,6 +9,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.values import NONE, TRUE, Ref, Value, const, strings, unknown
+from cudalint.structs import replace
 
 
 def mapping_node(machine: Machine, call: Call) -> Results:

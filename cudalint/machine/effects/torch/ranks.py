@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.ir.walk import mentions
 from cudalint.machine import gpu_memory, operators, questions
 from cudalint.machine.assumed import is_one
@@ -37,6 +35,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.structs import replace
 
 
 def init(machine: Machine, call: Call) -> Results:

@@ -6,8 +6,6 @@ never certain.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import questions
 from cudalint.machine.effects.servers.handlers import is_function
 from cudalint.machine.effects.torch import loaders
@@ -16,6 +14,7 @@ from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Const, Ref, Value, only
+from cudalint.structs import replace
 
 # What is handed on to the loader; whether it pins is not guessed.
 _HANDED = ("collate_fn", "worker_init_fn", "persistent_workers", "multiprocessing_context", "batch_size")
