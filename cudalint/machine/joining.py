@@ -45,6 +45,8 @@ _TELLING_VARIABLE = re.compile("CUDA|NVIDIA|GPU|HIP|ROCR|JAX|XLA|TF_(?!CPP_|ENAB
 _NEEDED_VARIABLE = re.compile("MASTER_|SLURM|.*RANK|.*WORLD_SIZE")
 _OF_ENVIRONMENT = ("environment", "removed")
 _BESIDE_ENVIRONMENT = attrgetter(*(name for name in Process.__struct_fields__ if name not in _OF_ENVIRONMENT))
+# Values that are on a device, name one or are numbers of one.
+_ON_DEVICES = frozenset({Dev, Tensor, Task, Rank})
 # Any other key of a dict.
 _ANY = object()
 _Name = TypeVar("_Name", bound=Hashable)
@@ -366,15 +368,14 @@ def _names_distinguish(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value
 
 def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
     """Whether a rule could look at a value; at a container, for what it holds."""
-    match atom:
-        case Ref():
-            return state is None or depth > MOST_NESTING or _object_matters(state.get(atom), state, depth + 1)
-        case Dev() | Tensor() | Lib() | Bound() | Partial() | Task() | Rank():
-            return True
-        case Const(value=value):
-            is_choice = isinstance(value, Member) or (isinstance(value, str) and _is_choice(value))
-            return isinstance(value, bool | int) or value is None or is_choice
-    return False
+    if isinstance(atom, Ref):
+        return state is None or depth > MOST_NESTING or _object_matters(state.get(atom), state, depth + 1)
+    if not isinstance(atom, Const):
+        return type(atom) in _ON_DEVICES or isinstance(atom, Lib | Bound | Partial)
+    value = atom.value
+    if isinstance(value, str):
+        return _is_choice(value)
+    return value is None or isinstance(value, bool | int | Member)
 
 
 def _is_choice(text: str) -> bool:
@@ -497,27 +498,29 @@ def _placed_kinds(states: list[State]) -> list[int]:
     shared = states[0].layer
     for state in states[1:]:
         shared = _shared_layer(shared, state.layer)
-    changed = {address: None for state in states for address in state.since(shared)[0]}
+    changes = [state.since(shared)[0] for state in states]
     placed: list[list[Hashable]] = [[] for _ in states]
-    for address in changed:
-        things = [state.at(address) for state in states]
+    for address in {address: None for changed in changes for address in changed}:
+        things = [changed.get(address) for changed in changes]
         # Most objects are the same on all paths, and tell nothing; of others many paths have the same.
         different = {id(thing): thing for thing in things}
         if len(different) > 1:
-            held = {key: tuple(_placed_in(address, thing)) for key, thing in different.items()}
+            # Paths that changed nothing there have what lies below.
+            below = next(
+                (state.at(address) for state, thing in zip(states, things, strict=True) if thing is None), None
+            )
+            held = {key: _placed_in(address, thing or below) for key, thing in different.items()}
             for found, thing in zip(placed, things, strict=True):
                 found.extend(held[id(thing)])
     numbers: dict[Hashable, int] = {}
     return [numbers.setdefault(frozenset(found), len(numbers)) for found in placed]
 
 
-def _placed_in(address: Hashable, thing: Object | None) -> Iterator[Hashable]:
+def _placed_in(address: Hashable, thing: Object | None) -> list[Hashable]:
     """The devices that names stand for in an object of a path."""
-    if thing is not None and thing is not BLOT:
-        for name, value in _parts(thing).items():
-            for atom in value:
-                if is_placed(atom):
-                    yield address, name, atom
+    if thing is None or thing is BLOT:
+        return []
+    return [(address, name, atom) for name, value in _parts(thing).items() for atom in value if is_placed(atom)]
 
 
 def merge_imported(states: Iterable[State]) -> list[State]:
@@ -589,14 +592,12 @@ def stands_for_something(atom: Atom) -> bool:
 
 def is_placed(atom: Atom) -> bool:
     """Whether a value is on a device, or names one, a start method or a backend."""
-    match atom:
-        case Dev() | Tensor() | Task() | Rank():
-            return True
-        case Const(value=str(value)):
-            return value in TELLING
-        case Const(value=Member(value=given)):
-            return any(map(is_placed, given))
-    return False
+    if not isinstance(atom, Const):
+        return type(atom) in _ON_DEVICES
+    value = atom.value
+    if isinstance(value, str):
+        return value in TELLING
+    return isinstance(value, Member) and any(map(is_placed, value.value))
 
 
 def _same_facts(a: tuple[tuple[Hashable, bool], ...], b: tuple[tuple[Hashable, bool], ...]) -> bool:

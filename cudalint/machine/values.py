@@ -32,6 +32,16 @@ class Unknown(Partly):
         """Its identity alone."""
         return self.sym
 
+    # Unknowns and constants are compared more often than all else.
+    def __eq__(self, other: object) -> bool:
+        return self is other or (type(other) is Unknown and self.sym == other.sym)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.sym)
+
 
 def rest_of(sym: Hashable, first: int) -> tuple[Hashable, ...]:
     """The parts of an identity from one on; a pattern of a compiled module cannot name them."""
@@ -55,6 +65,17 @@ class Const(Partly):
     def compared(self) -> Hashable:
         """Its value, and its type, which keeps True apart from 1."""
         return self.value, type(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(other) is Const and type(self.value) is type(other.value) and self.value == other.value
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self.value)
 
 
 class Other(Frozen):
