@@ -16,9 +16,7 @@ from cudalint.fixes.notice import counts_names
 from cudalint.fixes.proposal import Case
 from cudalint.fixes.queries import asks_for_gpus
 from cudalint.fixes.view import View
-from cudalint.machine.inheritance.doubts import Doubt, Inheritance, Why
-from cudalint.machine.inheritance.draws import COMPUTING
-from cudalint.machine.inheritance.tasks import ARRAYS, NUMBERS
+from cudalint.machine.inheritance.doubts import ARRAYS, COMPUTING, NUMBERS, Doubt, Inheritance, Why
 from cudalint.machine.outcome import Outcome
 from cudalint.project.analysis import Basis, inherited
 

@@ -7,7 +7,6 @@ from functools import partial
 from typing import TypeAlias
 
 from cudalint.machine.effects.registry import LibraryEffects
-from cudalint.machine.inheritance.prover import Prover
 from cudalint.machine.interpreter import EntryOptions, Host, Machine, Purpose, Setting
 from cudalint.machine.mapping import Mapper
 from cudalint.machine.messages import Foretold
@@ -161,6 +160,8 @@ class Machines(Mutable):
         if self.inquiry.shaped:
             return Watcher
         if self.inquiry.proves:
+            from cudalint.machine.inheritance.prover import Prover  # most runs prove nothing
+
             return Prover
         return Mapper if self.inquiry.maps else Machine
 

@@ -7,6 +7,11 @@ from enum import Enum
 from cudalint.machine.trace import Site
 from cudalint.structs import Frozen
 
+# What a worker draws that computes with weights: what draws them has no name where they are used.
+COMPUTING = "torch.nn"
+# What tasks change that has no name of its own.
+ARRAYS, NUMBERS = "a tensor or an array", "the random numbers of a GPU"
+
 
 class Why(Enum):
     """Why a fresh process may not be what a forked one was."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from cudalint.machine.frame import Call, Given, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.inheritance.calls import is_in_force
-from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.doubts import COMPUTING, Doubt, Why
 from cudalint.machine.inheritance.endings import Endings
 from cudalint.machine.inheritance.process_effects import shown
 from cudalint.machine.inheritance.sameness import is_counted
@@ -36,8 +36,6 @@ _OF_NO_NUMBERS = frozenset(
 _OF_TENSORS = ("torch.Tensor.", "torch.nn.functional.", "?.")
 # What the code does not show.
 _ANYTHING = "?"
-# The worker computes with weights; what draws them has no name where they are used.
-COMPUTING = "torch.nn"
 # What is left behind by functions that draw numbers.
 _DRAWING = frozenset({"draws", "weights"})
 # What "seeds-all" begins anew.

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Iterable, Iterator
 from cudalint.machine.frame import Call, Frame, Given, Results
 from cudalint.machine.gpu_memory import placed_tensor
 from cudalint.machine.heap import Closure, LibraryObject, Scope
-from cudalint.machine.inheritance.doubts import Doubt, Why
+from cudalint.machine.inheritance.doubts import ARRAYS, NUMBERS, Doubt, Why
 from cudalint.machine.inheritance.draws import Draws
 from cudalint.machine.inheritance.ledger import Watch
 from cudalint.machine.inheritance.process_effects import shown
@@ -27,8 +27,6 @@ from cudalint.structs import replace
 _SHARE_OUT = frozenset({"pool", "executor", "joblib"})
 # By which arguments functions are told where to write.
 _STREAMS = ("file", "stream")
-# What tasks change that has no name of its own.
-ARRAYS, NUMBERS = "a tensor or an array", "the random numbers of a GPU"
 # What makes what changes weights, and what says whether a module is evaluated.
 _OPTIMISERS = "torch.optim."
 _MODES = frozenset({"eval", "train"})
