@@ -39,7 +39,7 @@ def test_every_public_name_is_there_and_on_its_page() -> None:
         assert re.search(rf"`{name}[`(]", page), name
     assert not hasattr(api, "anything")
     for value in re.findall(r"^\| `(\w+)` \| `", page, re.MULTILINE):
-        fields = getattr(api, value).__dataclass_fields__
+        fields = getattr(api, value).__struct_fields__
         row = next(row for row in page.splitlines() if row.startswith(f"| `{value}` |"))
         stated = set(re.findall(r"`(\w+)`", row.partition("|")[2].partition("|")[2]))
         assert stated & set(fields), value
@@ -48,7 +48,7 @@ def test_every_public_name_is_there_and_on_its_page() -> None:
 def test_importing_it_is_light() -> None:
     program = "import sys; from cudalint import api; print(sorted(n for n in sys.modules if n.startswith('cudalint.')))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "['cudalint.api', 'cudalint.finding']\n"
+    assert done.stdout == "['cudalint.api', 'cudalint.finding', 'cudalint.structs']\n"
     program = "import sys; from cudalint import api; api.check_text('x = 1'); print('libcst' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -13,7 +13,20 @@ from conftest import environment
 
 # Files that would stand in for modules that cudalint imports. Python itself imports types, warnings and a few more from
 # the current folder before any program that is started by -m has begun: no program can keep it from that.
-SHADOWS = ("__future__", "json", "rich", "libcst", "msgspec", "click", "pathspec", "tomllib", "tomli", "difflib", "socket", "ast")
+SHADOWS = (
+    "__future__",
+    "json",
+    "rich",
+    "libcst",
+    "msgspec",
+    "click",
+    "pathspec",
+    "tomllib",
+    "tomli",
+    "difflib",
+    "socket",
+    "ast",
+)
 PACKAGES = ("libcst", "rich", "json", "encodings", "multiprocessing", "torch")
 # What other tools run as soon as they see it.
 AROUND = ("conftest", "setup", "noxfile", "manage", "pkg/__init__", "pkg/__main__", "encodings/klingon")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import posixpath
 import re
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from cudalint import config, proof, rules
 from cudalint.report.maps.formats import MapFormat, render
 from cudalint.session import Session
+from cudalint.structs import replace
 
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
@@ -91,9 +91,9 @@ def _tree_of(text: str) -> str:
 
 def processes(path: Path, directory: str, output_format: MapFormat, versions: str | None = None) -> str:
     """The processes of a program, taken by itself: not as a part of this repository."""
-    settings = dataclasses.replace(config.load([str(path)], isolated=True), root=None)
+    settings = replace(config.load([str(path)], isolated=True), root=None)
     if versions is not None:
-        settings = dataclasses.replace(settings, target_versions=config.parse_versions(versions))
+        settings = replace(settings, target_versions=config.parse_versions(versions))
     return render(Session(settings).map([str(path)]), output_format, directory)
 
 

@@ -9,7 +9,6 @@ has to end well. Ends with 1 when one differs.
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import datetime
 import hashlib
 import importlib.util
@@ -27,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from notebook_files import cases, marked, notebook, unmarked
 
+from cudalint.structs import replace
 from cudalint.verify import Format, evidence, script, verify_program
 from cudalint.verify.gpus import discover
 from cudalint.verify.verdict import Status
@@ -122,7 +122,7 @@ def this_place() -> evidence.Place:
     """This machine; whether IPython is there decides how magics run."""
     place = evidence.this_place(discover())
     versions = {name: metadata.version(name) for name in ("ipython",) if importlib.util.find_spec("IPython")}
-    return dataclasses.replace(place, versions={**place.versions, **versions})
+    return replace(place, versions={**place.versions, **versions})
 
 
 def save(folder: Path, place: evidence.Place, results: dict[str, evidence.Json]) -> None:
