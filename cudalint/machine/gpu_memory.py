@@ -75,7 +75,11 @@ def made_anew(value: Value, site: Site, state: State) -> None:
     found = state.get(OF_UNKNOWN) if made else None
     if not isinstance(found, Dict):
         return
-    kept = {key: held for key, held in found.items.items() if not (isinstance(key, tuple) and key[0] in made) or not gpu_atoms(held, state)}
+    kept = {
+        key: held
+        for key, held in found.items.items()
+        if not (isinstance(key, tuple) and key[0] in made) or not gpu_atoms(held, state)
+    }
     if len(kept) < len(found.items):
         state.store(OF_UNKNOWN, Dict(kept))
 
