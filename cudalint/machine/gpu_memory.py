@@ -70,18 +70,16 @@ def place(ref: Ref, memory: Tensor, state: State) -> None:
 
 
 def made_anew(value: Value, site: Site, state: State) -> None:
-    """A call gave something unknown, under the name of what it gave before: what that was given on a GPU is another's."""
+    """A call gave something unknown by the name of what it gave before: what that was given on a GPU is another's."""
     made = [atom for atom in value if isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and site in atom.sym]
     found = state.get(OF_UNKNOWN) if made else None
     if not isinstance(found, Dict):
         return
-    kept = {
-        key: held
-        for key, held in found.items.items()
-        if not (isinstance(key, tuple) and key[0] in made) or not gpu_atoms(held, state)
-    }
-    if len(kept) < len(found.items):
-        state.store(OF_UNKNOWN, Dict(kept))
+    gone = [
+        key for key, held in found.items.items() if isinstance(key, tuple) and key[0] in made and gpu_atoms(held, state)
+    ]
+    if gone:
+        state.store(OF_UNKNOWN, Dict({key: held for key, held in found.items.items() if key not in gone}))
 
 
 def part_mark(name: str) -> str:
