@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
-from cudalint.machine import operators
+from cudalint.machine import operators, questions
 from cudalint.machine.heap import Class, Dict, Instance, Scope
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -134,7 +134,7 @@ def at_least(value: Value) -> int | None:
             return number
         case Unknown(sym=(str(kind), "up", int(reached), *_)) if kind == _COUNTED:
             return reached
-        case Unknown(sym=sym) if _is_of_processors(sym):
+        case Unknown(sym=sym) as counted if _is_of_processors(sym) or counted == questions.DEVICES[0]:
             return 1
     return None
 

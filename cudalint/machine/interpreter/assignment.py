@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import absent, collecting, first_values, mappings, operators, questions, sets
+from cudalint.machine import absent, collecting, first_values, gpu_memory, mappings, operators, questions, sets
 from cudalint.machine.frame import NO_HASH, Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
@@ -467,11 +467,20 @@ def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:
 
 
 def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:
-    """Remember what something is given that nobody knows, where that decides on a device."""
+    """Remember what something is given that nobody knows, where that decides on a device, or lies on a GPU."""
     found = state.get(OF_UNKNOWN)
     known = found.items if isinstance(found, Dict) else {}
-    if (atom, field) in known or any(_decides(given) or _holds_choice(given, state) for given in value):
+    if (
+        (atom, field) in known
+        or any(_decides(given) or _holds_choice(given, state) for given in value)
+        or (gpu_memory.gpu_atoms(value, state) and not _is_of_round(atom.sym))
+    ):
         state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))
+
+
+def _is_of_round(sym: Hashable) -> bool:
+    """Whether something comes from what a loop goes through: a later round, or a second run of it, has others."""
+    return isinstance(sym, tuple) and any(part == "each" or _is_of_round(part) for part in sym)
 
 
 def _holds_choice(given: Atom, state: State) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import collecting, file_questions, mappings, questions
+from cudalint.machine import collecting, file_questions, gpu_memory, mappings, questions
 from cudalint.machine.frame import NO_HASH, Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
@@ -182,6 +182,8 @@ class Calls(Core):
             current = state if i == len(function) - 1 else state.clone()
             given = Given(list(args), dict(kwargs), current, frame, site, is_open, statement)
             result.extend(self._call_atom(atom, given))
+        for after, value in result:
+            gpu_memory.made_anew(value, site, after)
         return result
 
     def _moves(self, methods: Value) -> bool:

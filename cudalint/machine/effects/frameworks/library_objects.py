@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.gpu.choices import chosen, depends, idle
+from cudalint.machine.effects.receivers import initialised
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
 from cudalint.machine.frame import Call, Results
@@ -19,6 +22,7 @@ from cudalint.machine.values import (
     NONE,
     TRUE,
     Atom,
+    Bound,
     Dev,
     Ref,
     Unknown,
@@ -123,6 +127,8 @@ def _attribute(owner: Atom | None, name: str, state: State) -> Value:
 # The arguments that say when a trainer evaluates while it trains, and what they are where it does.
 _STRATEGIES = ("eval_strategy", "evaluation_strategy")
 _WHILE_TRAINING = ("steps", "epoch")
+# What a trainer is made with and its attributes give.
+_KEPT_BY_TRAINERS = ("train_dataset", "eval_dataset", "data_collator")
 # What evaluate() and predict() call the data that they are given.
 _JUDGED = ("eval_dataset", "test_dataset")
 
@@ -147,20 +153,22 @@ _CALLBACKS = (_METRICS, "callbacks", "preprocess_logits_for_metrics", "model_ini
 
 
 def trainer(machine: Machine, call: Call) -> Results:
-    """``Trainer(model, args, ...)``: moves the model to the device of its arguments."""
+    """``Trainer(model, args, ...)``, or ``super().__init__()`` of a class below it: moves the model to the device of
+    its arguments."""
     state = call.state
     given = call.get("args")
     arguments = _library_object(given, state)
-    fields: dict[str, Value] = {}
-    for name in ("train_dataset", "eval_dataset", "data_collator", "reward_funcs", _METRICS):
-        fields[f"<{name}>"] = call.get(name) or NONE
+    fields = {name: call.get(name) or NONE for name in (*_KEPT_BY_TRAINERS, "args", "model")}
+    fields.update({f"<{name}>": call.get(name) or NONE for name in ("reward_funcs", _METRICS)})
     told = _told(arguments)
     called = [name for name in _CALLBACKS if name in call.kwargs]
     if any(told.get(f"<{name}>") == const("no") for name in _STRATEGIES):
         called = [name for name in called if name != _METRICS]
     fields["<callbacks>"] = union([call.kwargs[name] for name in called]) or NONE
-    fields.update({k: v for k, v in told.items() if k != "<spared>"})
-    made: Value = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
+    fields.update({k: v for k, v in told.items() if k.startswith("<") and k != "<spared>"})
+    made: Value = NONE
+    if not initialised(call, fields):
+        made = (state.new(("trainer", call.site), LibraryObject("transformers.Trainer", fields, call.site)),)
     spared = arguments is not None and arguments.fields.get("<spared>") == TRUE
     if spared or (arguments is None and given not in (None, NONE)) or state.process.withheld is not None:
         return [(state, made)]
@@ -187,30 +195,38 @@ def _matters(name: str) -> bool:
 
 def trainer_train(machine: Machine, call: Call) -> Results:
     """``trainer.train()``: iterates a loader of its own over the data, and calls what judges the answers."""
-    found = _library_object(None if call.receiver is None else (call.receiver,), call.state)
-    trained = [call.state] if found is None else _read_data(machine, call, found, call.state, "train_dataset")
-    kept = NONE if found is None else found.fields.get("<callbacks>", NONE)
+    found = _trainer(call)
+    trained = _read_data(machine, call, found, call.state, "train_dataset")
+    kept = found.get("<callbacks>", NONE)
     for state in trained:
         machine.hands_over((kept, *machine.elements(kept, state)), state, call.frame, call.site)
     after = [done for state in trained for done in _rewarded(machine, call, found, state)]
-    if found is not None and any(constant(found.fields.get(f"<{n}>", NONE)) in _WHILE_TRAINING for n in _STRATEGIES):
+    if any(constant(found.get(f"<{n}>", NONE)) in _WHILE_TRAINING for n in _STRATEGIES):
         after = [done for state in after for done in _evaluated(machine, call, found, state)]
     return [(state, unknown("train", call.site)) for state in after]
 
 
 def trainer_evaluate(machine: Machine, call: Call) -> Results:
     """``trainer.evaluate()``, ``trainer.predict(dataset)``: goes through other data, and calls what measures."""
-    found = _library_object(None if call.receiver is None else (call.receiver,), call.state)
-    if found is None:
-        return [(call.state, unknown("evaluated", call.site))]
+    found = _trainer(call)
     other = call.get("dataset") or union([call.kwargs.get(name, ()) for name in _JUDGED]) or NONE
-    judged = found if other == NONE else replace(found, fields={**found.fields, "<eval_dataset>": other})
+    judged = found if other == NONE else {**found, "eval_dataset": other}
     return [(after, unknown("evaluated", call.site)) for after in _evaluated(machine, call, judged, call.state)]
 
 
-def _evaluated(machine: Machine, call: Call, found: LibraryObject, state: State) -> list[State]:
+def _trainer(call: Call) -> Mapping[str, Value]:
+    """What a trainer was made with, or one of a class of the program below it; nothing where that is not known."""
+    match call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None:
+        case LibraryObject(fields=fields):
+            return fields
+        case Instance(attributes=attributes) if "<callbacks>" in attributes:
+            return attributes
+    return {}
+
+
+def _evaluated(machine: Machine, call: Call, found: Mapping[str, Value], state: State) -> list[State]:
     """The states after an evaluation, which happens in this process but for the workers of its loader."""
-    function = found.fields.get(f"<{_METRICS}>", NONE)
+    function = found.get(f"<{_METRICS}>", NONE)
     read = _read_data(machine, call, found, state, "eval_dataset")
     if function == NONE:
         return read
@@ -220,19 +236,40 @@ def _evaluated(machine: Machine, call: Call, found: LibraryObject, state: State)
     return merge([after for each in results for after, _ in each])
 
 
-def _read_data(machine: Machine, call: Call, found: LibraryObject, state: State, name: str) -> list[State]:
-    dataset = found.fields.get(f"<{name}>", NONE)
-    if dataset == NONE:
-        return [state]
-    loader = state.new(("trainer loader", name, call.site), _loader(found, dataset, call.site))
-    rounds = machine.library.function("torch.utils.data.DataLoader.__iter__") or {}
-    iterating = Call(state, call.frame, call.site, "torch.utils.data.DataLoader.__iter__", rounds, [], {}, loader)
-    return [after for after, _ in loader_iter(machine, iterating)]
+def _read_data(machine: Machine, call: Call, found: Mapping[str, Value], state: State, name: str) -> list[State]:
+    """The states after a loader was gone through: one that the program's class makes, else the trainer's own."""
+    dataset = found.get(name, NONE)
+    results: list[State] = []
+    for after, loader in _own_loader(machine, call, state, name):
+        made = loader
+        if made is None and dataset != NONE:
+            made = (after.new(("trainer loader", name, call.site), _loader(found, dataset, call.site)),)
+        atom = only(made or ())
+        if not isinstance(atom, Ref) or not isinstance(after.get(atom), LibraryObject):
+            results.append(after)
+            continue
+        rounds = machine.library.function("torch.utils.data.DataLoader.__iter__") or {}
+        iterating = Call(after, call.frame, call.site, "torch.utils.data.DataLoader.__iter__", rounds, [], {}, atom)
+        results.extend(done for done, _ in loader_iter(machine, iterating))
+    return results
 
 
-def _rewarded(machine: Machine, call: Call, found: LibraryObject | None, state: State) -> list[State]:
+def _own_loader(machine: Machine, call: Call, state: State, name: str) -> list[tuple[State, Value | None]]:
+    """The loader that a method of the program's class makes, such as ``get_train_dataloader``; None without one."""
+    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    method = None
+    if isinstance(found, Instance) and isinstance(call.receiver, Ref):
+        method = machine.user_method(found, f"get_{name.partition('_')[0]}_dataloader", state)
+    if method is None or not isinstance(call.receiver, Ref):
+        return [(state, None)]
+    return [
+        (s, v) for s, v in machine.call_value((Bound(method, call.receiver),), [], {}, state, call.frame, call.site)
+    ]
+
+
+def _rewarded(machine: Machine, call: Call, found: Mapping[str, Value], state: State) -> list[State]:
     """The states after the functions that judge answers were called, in this process."""
-    given = NONE if found is None else found.fields.get("<reward_funcs>", NONE)
+    given = found.get("<reward_funcs>", NONE)
     states = [state]
     for function in machine.elements(given, state) or [given]:
         if not any(isinstance(atom, Ref) and isinstance(state.get(atom), Closure | Instance) for atom in function):
@@ -243,15 +280,15 @@ def _rewarded(machine: Machine, call: Call, found: LibraryObject | None, state: 
     return states
 
 
-def _loader(trainer: LibraryObject, dataset: Value, site: Site) -> LibraryObject:
+def _loader(trainer: Mapping[str, Value], dataset: Value, site: Site) -> LibraryObject:
     fields: dict[str, Value] = {
         "dataset": dataset,
-        "<num_workers>": trainer.fields.get("<dataloader_num_workers>", const(0)),
-        "<pin_memory>": trainer.fields.get("<dataloader_pin_memory>", TRUE),
-        "<persistent_workers>": trainer.fields.get("<dataloader_persistent_workers>", FALSE),
+        "<num_workers>": trainer.get("<dataloader_num_workers>", const(0)),
+        "<pin_memory>": trainer.get("<dataloader_pin_memory>", TRUE),
+        "<persistent_workers>": trainer.get("<dataloader_persistent_workers>", FALSE),
     }
-    if trainer.fields["<data_collator>"] != NONE:
-        fields["<collate_fn>"] = trainer.fields["<data_collator>"]
+    if trainer.get("data_collator", NONE) != NONE:
+        fields["<collate_fn>"] = trainer["data_collator"]
     return LibraryObject("torch.utils.data.DataLoader", fields, site)
 
 

@@ -15,7 +15,15 @@ from cudalint.machine.effects.gpu.cuda import (
     touch,
 )
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.gpu_memory import gpu_atoms, has_parameters, host_arrays_in, place, placed_tensor, tensors_in
+from cudalint.machine.gpu_memory import (
+    gpu_atoms,
+    has_parameters,
+    host_arrays_in,
+    memory_of,
+    place,
+    placed_tensor,
+    tensors_in,
+)
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -236,6 +244,9 @@ def like(machine: Machine, call: Call) -> Results:
     tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
     if tensor is None and is_asked and isinstance(call.receiver, Ref):
         tensor = placed_tensor(call.receiver, state)
+    if tensor is None and call.text("returns") == "several" and call.receiver is not None:
+        # The parts of something that nobody knows lie where it was moved to.
+        tensor = memory_of(call.receiver, state)
     if tensor is not None:
         tensor = tensor.viewed if _gives_views(machine, call) else tensor.computed
     if tensor is not None and call.text("returns") == "several":

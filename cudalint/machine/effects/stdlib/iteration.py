@@ -520,7 +520,7 @@ def _stays_least(number: int, values: Iterable[Value]) -> bool:
 
 
 def _counts(value: Value) -> bool:
-    return is_length(value) or value == questions.DEVICES or (counting.at_least(value) or 0) > 0
+    return is_length(value) or (counting.at_least(value) or 0) > 0
 
 
 def next_(machine: Machine, call: Call) -> Results:
