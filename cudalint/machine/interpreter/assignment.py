@@ -363,7 +363,7 @@ class Assignment(Core):
             if row is not None and isinstance(found := state.get(row), Sequence):
                 state.store(row, operators.with_item(found, key, value))
                 continue
-            if isinstance(atom, Unknown) and len(owner) == 1 and (field := item_field(key)) is not None:
+            if isinstance(atom, Unknown) and (field := item_field(key)) is not None:
                 _set_on_unknown(atom, field, value, state)
                 continue
             path = self._method_path(atom, "__setitem__", state)
@@ -467,7 +467,7 @@ def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:
 
 
 def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:
-    """Remember what something is given that nobody knows, where that decides on a device."""
+    """Remember what something is given that nobody knows, where that decides on a device or on a way."""
     found = state.get(OF_UNKNOWN)
     known = found.items if isinstance(found, Dict) else {}
     if (atom, field) in known or any(_decides(given) or _holds_choice(given, state) for given in value):
@@ -486,8 +486,10 @@ def _holds_choice(given: Atom, state: State) -> bool:
 
 
 def _decides(given: Atom) -> bool:
-    """Whether something decides on a device, or was told of one."""
+    """Whether something decides on a device, or was told of one; or is a switch."""
     match given:
+        case Const(value=bool()):
+            return True
         case Dev() | Rank() | Unknown(sym=("tells", *_)):
             return True
         case Const(value=str() as text):

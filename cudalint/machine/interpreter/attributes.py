@@ -158,6 +158,10 @@ class Attributes(Core):
         found = state.get(OF_UNKNOWN)
         return found.items.get((atom, field), ()) if isinstance(found, Dict) and field is not None else ()
 
+    def was_put(self, atom: Atom, key: Value, state: State) -> bool:
+        """Whether the program put something under a key into something unknown."""
+        return isinstance(atom, Unknown) and bool(self._put_into(atom, item_field(key), state))
+
     def _put_before(self, atom: Unknown, state: State) -> Value:
         """What stands where an unknown attribute was asked for, since something was put there; empty for nothing."""
         match atom.sym:

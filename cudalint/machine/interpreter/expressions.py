@@ -292,15 +292,23 @@ class Expressions(Core):
             wanted = as_key(left, state) if isinstance(held, Dict) else left
             known = operators.contains(held, wanted)
             known = sets.contains(held, left, state) if known is None else known
+            known = True if known is None and self.was_put(atom, left, state) else known
             if known is not None:
                 return [(state, const(known is is_in))]
             asked = operators.membership(held, wanted)
             if asked is not None:
                 return [(state, asked if is_in else operators.negate(asked))]
+        elif all(self._has_for_certain(each, left, state) for each in right):
+            return [(state, const(is_in))]
         one, two = (enums.flag_of(left), enums.flag_of(right)) if self._is_flag(right, state) else (None, None)
         if one is not None and two is not None:
             return [(state, const((one[1] & two[1] == one[1]) is is_in))]
         return None
+
+    def _has_for_certain(self, atom: Atom, key: Value, state: State) -> bool:
+        """Whether one of several things that it may be has a key."""
+        held = state.get(mappings.content_of(atom, state) or atom) if isinstance(atom, Ref) else None
+        return operators.contains(held, key) is True or self.was_put(atom, key, state)
 
     def _known_comparison(self, op: str, left: Value, right: Value, state: State) -> bool | None:
         """What a comparison gives in any case."""
