@@ -6,13 +6,12 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import absent, collecting, first_values, mappings, operators, questions, sets
+from cudalint.machine import absent, collecting, first_values, mappings, operators, questions, sets, unknowns
 from cudalint.machine.frame import NO_HASH, Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     ANY_NAME,
     NAMESPACE,
-    OF_UNKNOWN,
     REPLACED,
     Class,
     Closure,
@@ -468,10 +467,9 @@ def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:
 
 def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:
     """Remember what something is given that nobody knows, where that decides on a device or on a way."""
-    found = state.get(OF_UNKNOWN)
-    known = found.items if isinstance(found, Dict) else {}
-    if (atom, field) in known or any(_decides(given) or _holds_choice(given, state) for given in value):
-        state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))
+    is_known = bool(unknowns.put_there(atom, field, state))
+    if is_known or any(_decides(given) or _holds_choice(given, state) for given in value):
+        unknowns.put(atom, field, value, state)
 
 
 def _holds_choice(given: Atom, state: State) -> bool:
@@ -488,10 +486,8 @@ def _holds_choice(given: Atom, state: State) -> bool:
 def _decides(given: Atom) -> bool:
     """Whether something decides on a device, or was told of one; or is a switch."""
     match given:
-        case Const(value=bool()):
-            return True
         case Dev() | Rank() | Unknown(sym=("tells", *_)):
             return True
         case Const(value=str() as text):
             return operators.parse_device(text) is not None
-    return is_device(given)
+    return is_device(given) or unknowns.is_switch(given)

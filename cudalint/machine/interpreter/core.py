@@ -476,10 +476,6 @@ class Core(Hooks, ABC):
         """``value[key]``."""
 
     @abstractmethod
-    def was_put(self, atom: Atom, key: Value, state: State) -> bool:
-        """Whether the program put something under a key into something unknown."""
-
-    @abstractmethod
     def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
         """The model's name of a special method of a library value."""
 
