@@ -8,7 +8,19 @@ from itertools import zip_longest
 from operator import attrgetter
 from typing import TypeAlias, TypeVar
 
-from cudalint.machine.heap import Cache, Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
+from cudalint.machine import unknowns
+from cudalint.machine.heap import (
+    OF_UNKNOWN,
+    Cache,
+    Class,
+    Closure,
+    Dict,
+    Instance,
+    LibraryObject,
+    Object,
+    Scope,
+    Sequence,
+)
 from cudalint.machine.questions import Fact, alike, both, is_assumed, makes_uncertain, one_of, read, remembered, settled
 from cudalint.machine.state import BLOT, Current, Layer, Method, Process, Selected, State
 from cudalint.machine.trace import shorter
@@ -183,6 +195,9 @@ def join(a: State, b: State) -> State:
     heap = dict(a.heap)
     heap.update((at, theirs) for at, theirs in theirs_all.items() if at not in mine_all and at not in a.frozen)
     heap.update((at, _join_objects(mine, theirs)) for at, mine, theirs in _different(a, b, mine_all, theirs_all))
+    mine, theirs = a.get(OF_UNKNOWN), b.get(OF_UNKNOWN)
+    if mine != theirs:
+        heap[OF_UNKNOWN.address] = unknowns.joined(mine, theirs)
     counts = dict(a.counts)
     for site, count in their_counts.items():
         known = counts.get(site)

@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import absent, collecting, first_values, gpu_memory, mappings, operators, questions, sets
+from cudalint.machine import (
+    absent,
+    collecting,
+    first_values,
+    gpu_memory,
+    mappings,
+    operators,
+    questions,
+    sets,
+    unknowns,
+)
 from cudalint.machine.frame import NO_HASH, Call, Frame, Raised, Results
 from cudalint.machine.function_attributes import give_attribute
 from cudalint.machine.heap import (
     ANY_NAME,
     NAMESPACE,
-    OF_UNKNOWN,
     REPLACED,
     Class,
     Closure,
@@ -363,7 +372,7 @@ class Assignment(Core):
             if row is not None and isinstance(found := state.get(row), Sequence):
                 state.store(row, operators.with_item(found, key, value))
                 continue
-            if isinstance(atom, Unknown) and len(owner) == 1 and (field := item_field(key)) is not None:
+            if isinstance(atom, Unknown) and (field := item_field(key)) is not None:
                 _set_on_unknown(atom, field, value, state)
                 continue
             path = self._method_path(atom, "__setitem__", state)
@@ -467,15 +476,11 @@ def named_anew(before: Object | None, made: Dict) -> dict[str, Value]:
 
 
 def _set_on_unknown(atom: Unknown, field: str, value: Value, state: State) -> None:
-    """Remember what something is given that nobody knows, where that decides on a device, or lies on a GPU."""
-    found = state.get(OF_UNKNOWN)
-    known = found.items if isinstance(found, Dict) else {}
-    if (
-        (atom, field) in known
-        or any(_decides(given) or _holds_choice(given, state) for given in value)
-        or (gpu_memory.gpu_atoms(value, state) and not _is_of_round(atom.sym))
-    ):
-        state.store(OF_UNKNOWN, Dict({**known, (atom, field): value}))
+    """Remember what something is given that nobody knows, where that decides on a device or a way, or is on a GPU."""
+    is_known = bool(unknowns.put_there(atom, field, state))
+    decides = is_known or any(_decides(given) or _holds_choice(given, state) for given in value)
+    if decides or (gpu_memory.gpu_atoms(value, state) and not _is_of_round(atom.sym)):
+        unknowns.put(atom, field, value, state)
 
 
 def _is_of_round(sym: Hashable) -> bool:
@@ -495,10 +500,10 @@ def _holds_choice(given: Atom, state: State) -> bool:
 
 
 def _decides(given: Atom) -> bool:
-    """Whether something decides on a device, or was told of one."""
+    """Whether something decides on a device, or was told of one; or is a switch."""
     match given:
         case Dev() | Rank() | Unknown(sym=("tells", *_)):
             return True
         case Const(value=str() as text):
             return operators.parse_device(text) is not None
-    return is_device(given)
+    return is_device(given) or unknowns.is_switch(given)

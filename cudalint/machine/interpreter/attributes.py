@@ -10,7 +10,7 @@ import typing
 from collections.abc import Hashable
 from functools import cache
 
-from cudalint.machine import absent, enums, mappings, operators, paths, questions
+from cudalint.machine import absent, enums, mappings, operators, paths, questions, unknowns
 from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import ABSTRACT, ABSTRACT_META, behind, defines, is_abstract, is_class, order_of
 from cudalint.machine.frame import NO_HASH, NO_KEY, Frame, Raised, Results
@@ -18,7 +18,6 @@ from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     ANY_NAME,
     NAMESPACE,
-    OF_UNKNOWN,
     REPLACED,
     WEIGHTS,
     ZERO,
@@ -113,7 +112,7 @@ class Attributes(Core):
             case Ref():
                 return self._object_attribute(atom, name, state, frame, site)
             case Unknown(sym=sym):
-                if given := self._put_into(atom, name, state):
+                if given := unknowns.put_there(atom, name, state):
                     return [(state, given)]
                 kind = questions.class_of(sym, self.library.bases)
                 if kind != questions.NO_CLASS and (method := self.library.declared(kind, name)) is not None:
@@ -153,16 +152,11 @@ class Attributes(Core):
                 return self._object_attribute(function, name, state, frame, site)
         return [(state, unknown("attribute", atom, name))]
 
-    def _put_into(self, atom: Unknown, field: str | None, state: State) -> Value:
-        """What the program put into something unknown under this name; empty where it put nothing there."""
-        found = state.get(OF_UNKNOWN)
-        return found.items.get((atom, field), ()) if isinstance(found, Dict) and field is not None else ()
-
     def _put_before(self, atom: Unknown, state: State) -> Value:
         """What stands where an unknown attribute was asked for, since something was put there; empty for nothing."""
         match atom.sym:
             case (base, ".", str(name)):
-                held = self._put_into(Unknown(base), name, state)
+                held = unknowns.put_there(Unknown(base), name, state)
                 return () if atom in held else held
         return ()
 
@@ -687,7 +681,7 @@ class Attributes(Core):
         if isinstance(atom, Unknown):
             if before := self._put_before(atom, state):
                 return self.item(before, key, state, frame, site)
-            put = self._put_into(atom, item_field(key), state)
+            put = unknowns.put_there(atom, item_field(key), state)
             if frame.waits_for_key and not put and self._lacks_key(atom, key, state, frame, site):
                 return []
             return [(state, put or unknown(atom.sym, "[]", key))]

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import inner_statements
-from cudalint.machine import hooked
+from cudalint.machine import hooked, unknowns
 from cudalint.machine.frame import Arguments, Frame, Given, Results
 from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -65,6 +65,7 @@ class Callbacks(Core):
         for value in values:
             for given in value if not only_looks else ():
                 self._goes_through(given, state, frame, site)
+                unknowns.may_change(given, state)
                 if function is not None:
                     _fill(given, state)
             for atom in (one for given in value for one in self._callables(given, state)):

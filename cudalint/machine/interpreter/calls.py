@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable
 from functools import partial
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import collecting, file_questions, gpu_memory, mappings, questions
+from cudalint.machine import collecting, file_questions, gpu_memory, mappings, questions, unknowns
 from cudalint.machine.frame import NO_HASH, Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import (
     BEGAN,
@@ -242,7 +242,10 @@ class Calls(Core):
         """Call what nobody knows; ``comes_from``: the package that it comes from."""
         state, frame, site = given.state, given.frame, given.site
         self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
-        self._comes_to_hooks(_owner(atom), (_unknown_name(atom) or "").removeprefix("?.") or None, given)
+        method = (_unknown_name(atom) or "").removeprefix("?.") or None
+        self._comes_to_hooks(_owner(atom), method, given)
+        for one in _owner(atom):
+            unknowns.may_change(one, state, method)
         moved = self._moved_object(atom, state)
         path = self._as_of_module(atom)
         call = None if moved is None else self._library_call(path, state, frame, site, given.args, given.kwargs)

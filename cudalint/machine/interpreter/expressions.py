@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Hashable, Iterable, Iterator
 
 from cudalint.ir import nodes as ir
-from cudalint.machine import counting, enums, formats, mappings, operators, questions, sets, versions
+from cudalint.machine import counting, enums, formats, mappings, operators, questions, sets, unknowns, versions
 from cudalint.machine.frame import NO_HASH, Frame, Raised, Results
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -19,6 +19,7 @@ from cudalint.machine.heap import (
     Object,
     Scope,
     Sequence,
+    item_field,
 )
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
@@ -33,6 +34,7 @@ from cudalint.machine.values import (
     NONE,
     PYTHON_MINOR,
     PYTHON_VERSION,
+    Atom,
     Bound,
     Const,
     Lib,
@@ -292,11 +294,14 @@ class Expressions(Core):
             wanted = as_key(left, state) if isinstance(held, Dict) else left
             known = operators.contains(held, wanted)
             known = sets.contains(held, left, state) if known is None else known
+            known = True if known is None and _was_put(atom, left, state) else known
             if known is not None:
                 return [(state, const(known is is_in))]
             asked = operators.membership(held, wanted)
             if asked is not None:
                 return [(state, asked if is_in else operators.negate(asked))]
+        elif all(_has_for_certain(each, left, state) for each in right):
+            return [(state, const(is_in))]
         one, two = (enums.flag_of(left), enums.flag_of(right)) if self._is_flag(right, state) else (None, None)
         if one is not None and two is not None:
             return [(state, const((one[1] & two[1] == one[1]) is is_in))]
@@ -313,7 +318,7 @@ class Expressions(Core):
             same = _hold_the_same(left, right, state)
             known = None if same is None else same is (op == "==")
         if known is None:
-            known = self._compared_with_none(op, left, right)
+            known = self._compared_with_none(op, left, right, state)
         if known is None:
             known = counting.compared(op, only(left), only(right))
         return self._compare_version(op, left, right, state) if known is None else known
@@ -334,15 +339,21 @@ class Expressions(Core):
         data = self._tensor_data(array, "a comparison", state, frame, site)
         return [(state, (array.computed,))] if data else []
 
-    def _compared_with_none(self, op: str, left: Value, right: Value) -> bool | None:
+    def _compared_with_none(self, op: str, left: Value, right: Value, state: State) -> bool | None:
         """What a comparison with None gives of something that the code does not show, and that is certainly there."""
         if NONE not in (left, right) or op not in ("is", "is not", "==", "!="):
             return None
         other = left if right == NONE else right
-        is_there = all(isinstance(atom, Unknown) and is_present(atom.sym, self.library) for atom in other)
+        is_there = any(isinstance(atom, Unknown) for atom in other) and all(self._is_there(a, state) for a in other)
         if not other or not (is_there or questions.has_default(other)):
             return None
         return op in ("is not", "!=")
+
+    def _is_there(self, atom: Atom, state: State) -> bool:
+        """Whether something is certainly not None; nothing is put into that."""
+        if isinstance(atom, Unknown):
+            return is_present(atom.sym, self.library) or unknowns.is_filled(atom, state)
+        return isinstance(atom, Ref)
 
     def _sides(self, node: ir.Compare, state: State, frame: Frame) -> list[tuple[State, list[Value]]]:
         """What is compared; a generator is gone through by what looks for something in it."""
@@ -675,6 +686,17 @@ def _hold_the_same(left: Value, right: Value, state: State) -> bool | None:
     if not isinstance(one, Ref) or not isinstance(two, Ref):
         return None
     return operators.hold_the_same(state.get(one), state.get(two))
+
+
+def _has_for_certain(atom: Atom, key: Value, state: State) -> bool:
+    """Whether one of several things that a container may be has a key."""
+    held = state.get(mappings.content_of(atom, state) or atom) if isinstance(atom, Ref) else None
+    return operators.contains(held, key) is True or _was_put(atom, key, state)
+
+
+def _was_put(atom: Atom, key: Value, state: State) -> bool:
+    """Whether the program put something under a key into something unknown."""
+    return bool(unknowns.put_there(atom, item_field(key), state))
 
 
 def _are_one(op: str, left: Value, right: Value, state: State) -> bool | None:

@@ -246,7 +246,7 @@ def set_variable(
         state.process = process = replace(process, hidden_late=None)
     if name == VISIBLE and value == unknown("environ", VISIBLE):
         _taken_back(machine, state)
-    elif is_judged and name == VISIBLE and not process.dead and process.driver and _changes(state, before, value):
+    elif is_judged and name == VISIBLE and not process.dead and process.driver and _changes(state, site, before, value):
         _too_late(machine, state, site, value)
     state.process = state.process.with_environ(name, value)
     reader = _READ_AT_IMPORT.get(name)
@@ -272,12 +272,19 @@ def _taken_back(machine: Machine, state: State) -> None:
 
 def _is_set_again(process: Process, site: Site) -> bool:
     """Whether the variable was set by the same line before: a process of its own that serves one after another."""
-    launch, narrowed = process.launch, process.narrowed
-    return launch is not None and launch.family == "process" and narrowed is not None and narrowed.step.site == site
+    launch = process.launch
+    return launch is not None and launch.family == "process" and _sets_again(process, site)
 
 
-def _changes(state: State, before: Value | None, value: Value) -> bool:
+def _sets_again(process: Process, site: Site) -> bool:
+    return process.narrowed is not None and process.narrowed.step.site == site
+
+
+def _changes(state: State, site: Site, before: Value | None, value: Value) -> bool:
     """Whether other GPUs are asked for than the process has."""
+    if before == value and not state.second_round and not _sets_again(state.process, site):
+        # What is unknown is the same thing at another place; at the same one it may have been worked out anew.
+        return False
     if isinstance(wanted := only(value), Const) and (before == value or (before is None and _is_told(state, wanted))):
         return False
     return not _keeps_numbers(state.process, before, value)
