@@ -171,7 +171,7 @@ DOES = frozenset(
         "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",
         "command.with-option", "command.words", "compiled", "compose",
         "component", "component.kept", "components", "compose.call",
-        "config.create",
+        "config.create", "config.of-arguments",
         "config.dotlist", "config.item", "config.merge", "config.overlay", "config.plain", "config.select",
         "config.structured", "consume", "container", "control", "copy", "counter",
         "context.copied", "context.run", "context-variable", "context-variable.get", "context-variable.reset",

@@ -246,6 +246,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "options.parser": typed_options.parser,
     "options.parsed": typed_options.parsed,
     "config.create": configs.create,
+    "config.of-arguments": configs.of_arguments,
     "config.structured": configs.structured,
     "config.item": configs.item,
     "config.dotlist": configs.dotlist,

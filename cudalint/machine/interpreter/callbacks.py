@@ -6,8 +6,11 @@ import sys
 from collections.abc import Callable, Iterable
 
 from cudalint.ir import nodes as ir
+from cudalint.ir import own_attributes
 from cudalint.ir.walk import inner_statements
 from cudalint.machine import hooked, unknowns
+from cudalint.machine import hooked
+from cudalint.machine.classes import Order
 from cudalint.machine.frame import Arguments, Frame, Given, Results
 from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
@@ -68,6 +71,7 @@ class Callbacks(Core):
                 unknowns.may_change(given, state)
                 if function is not None:
                     _fill(given, state)
+                    self._changes(given, state)
             for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
                 if found is None or (found.function.is_generator and self.options.in_test):
@@ -188,6 +192,28 @@ class Callbacks(Core):
         home, _, name = function.rpartition(".")
         is_of_python = home.partition(".")[0] in _OF_PYTHON
         return name in _KEEPING or (is_of_python and self.library.process_effect(function) is not None)
+
+    def _changes(self, given: Atom, state: State) -> None:
+        """A library that nobody knows calls the methods of an object whose class it is the base of: what they set and
+        fill may be so from here on."""
+        found = state.get(given) if isinstance(given, Ref) else None
+        if not isinstance(given, Ref) or not isinstance(found, Instance):
+            return
+        order = self.mro(found.cls, state)
+        if not any(isinstance(entry, str) and self._is_unseen(entry) for entry in order):
+            return
+        changed = _written(order, state)
+        attributes = dict(found.attributes)
+        for name, value in found.attributes.items():
+            for atom in value:
+                _fill(atom, state)
+            if name in changed:
+                attributes[name] = (*value[:3], *unknown("changed", given, name))
+        state.store(given, replace(found, attributes=attributes))
+
+    def _is_unseen(self, base: str) -> bool:
+        package = base.partition(".")[0]
+        return package not in _OF_PYTHON and not self.library.describes(package)
 
     def _goes_through(self, atom: Atom, state: State, frame: Frame, site: Site, depth: int = 0) -> None:
         """A loader is made to be gone through: whoever is given one does so, also by way of a list or a dict."""
@@ -361,6 +387,15 @@ def _counted(body: Iterable[ir.Stmt]) -> frozenset[str]:
             names.add(statement.target.attr)
         names |= _counted(inner_statements(statement))
     return frozenset(names)
+
+
+def _written(order: Order, state: State) -> frozenset[str]:
+    """The attributes that methods of a class and of those above it set once an object is made."""
+    scopes = [state.get(entry.scope) for entry in order if isinstance(entry, Class)]
+    named = [value for scope in scopes if isinstance(scope, Scope) for value in scope.variables.values()]
+    found = [state.get(atom) for value in named for atom in value if isinstance(atom, Ref)]
+    methods = [one.function for one in found if isinstance(one, Closure) and one.function.name != "__init__"]
+    return frozenset[str]().union(*map(own_attributes.written, methods))
 
 
 def _fill(given: Atom, state: State) -> None:

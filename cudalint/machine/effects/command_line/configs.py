@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from cudalint.ir import nodes as ir
 from cudalint.machine import operators
 from cudalint.machine.effects.command_line import commands
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib import flags, settings
 from cudalint.machine.effects.stdlib.flags import as_option
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.paths import Located
 from cudalint.machine.state import State
@@ -59,6 +60,43 @@ def create(machine: Machine, call: Call) -> Results:
         # A text is YAML.
         given = settings.told(machine, "yaml", given or (), call) or unknown("config", call.site)
     return [(state, _config(given or (), state, call.site, 0) or unknown("config", call.site))]
+
+
+def of_arguments(machine: Machine, call: Call) -> Results:
+    """``self.save_hyperparameters()``: what the method around it was given, or what it names, by attribute and item.
+
+    Of a dict, a namespace or an object that it is given instead: what that holds.
+    """
+    state, name = call.state, call.text("key")
+    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
+    if not isinstance(call.receiver, Ref) or not isinstance(found, Instance):
+        return [(state, NONE)]
+    whole = only(call.args[0]) if len(call.args) == 1 else None
+    if isinstance(whole, Ref):
+        kept = _config((whole,), state, call.site, 0)
+    else:
+        known = state.get(atom) if isinstance(atom := only(found.attributes.get(name, ())), Ref) else None
+        fields = {**(known.fields if isinstance(known, LibraryObject) else {}), **_arguments(machine, call)}
+        kept = (state.new(("config", call.site), LibraryObject(_CONFIG, fields, call.site)),)
+    state.store(call.receiver, replace(found, attributes={**found.attributes, name: kept}))
+    return [(state, NONE)]
+
+
+def _arguments(machine: Machine, call: Call) -> dict[str, Value]:
+    """What the function that makes this call was given, by name: those that the call names, or all but the ignored."""
+    state, function = call.state, call.frame.function
+    scope = state.get(call.frame.scope)
+    if function is None or not isinstance(scope, Scope):
+        return {}
+    names = {name for value in call.args for name in strings(value)}
+    ignored = {*strings(call.kwargs.get("ignore", ()))}
+    ignored |= {name for value in machine.elements(call.kwargs.get("ignore", ()), state) for name in strings(value)}
+    plain = [one.name for one in function.params[1:] if one.kind in (ir.ParamKind.POSITIONAL, ir.ParamKind.KEYWORD)]
+    given = {name: scope.variables[name] for name in plain if name in scope.variables}
+    for rest in (one.name for one in function.params if one.kind is ir.ParamKind.VAR_KEYWORD):
+        more = state.get(atom) if isinstance(atom := only(scope.variables.get(rest, ())), Ref) else None
+        given |= {str(key): value for key, value in more.items.items()} if isinstance(more, Dict) else {}
+    return {name: value for name, value in given.items() if name not in ignored and (not names or name in names)}
 
 
 def _preset(names: list[str], value: str, state: State, site: Site) -> Value:

@@ -206,7 +206,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         ended = [workers.start(machine, state, call.frame, start, way, parent) for way, parent in pairs]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
-    returned = [v for e in ended for _, v in e.children]
+    returned = [child for e in ended for child in e.children]
     result = returned_values(machine, call, state, returned, "joblib", copies=True)
     made = Sequence("list", None, result or unknown("result", call.site))
     return [(state, (state.new(("results", call.site), made),))]

@@ -556,8 +556,8 @@ def _pool_results(machine: Machine, call: Call, state: State, start: Start, name
             machine.fail(after, call.frame, raised)
         if is_sure:
             return []
-    values = [v for e in ended for _, v in e.children]
-    result = returned_values(machine, call, state, values, start.family, start.copies)
+    children = [child for e in ended for child in e.children]
+    result = returned_values(machine, call, state, children, start.family, start.copies)
     element = result or unknown("result", call.site)
     if name in ("apply", "apply_async", "submit"):
         if name == "apply":

@@ -6,10 +6,10 @@ from cudalint.machine import exceptions
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Dict, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import RESULT
-from cudalint.machine.launch import lending
+from cudalint.machine.launch import crossing, lending
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
@@ -108,32 +108,47 @@ def wait(machine: Machine, call: Call) -> Results:
 
 
 def returned_values(
-    machine: Machine, call: Call, state: State, values: list[Value], family: str, copies: bool
+    machine: Machine, call: Call, state: State, children: list[tuple[State, Value]], family: str, copies: bool
 ) -> Value:
     """What workers return: a GPU tensor comes back through CUDA IPC, or through the host, as a copy."""
     result: list[Value] = []
-    for value in values:
-        kept: list[object] = []
+    for child, value in children:
         for atom in value:
             if isinstance(atom, Tensor) and atom.device.is_gpu:
-                if not atom.is_picklable:
-                    _result_outcome(machine, call, state, atom, Kind.UNPICKLABLE_CUDA, "crash", len(value) == 1)
-                elif family == "joblib":
-                    _result_outcome(machine, call, state, atom, Kind.CUDA_THROUGH_JOBLIB)
-                elif atom.is_shared and not copies:
-                    _result_outcome(machine, call, state, atom, Kind.CUDA_ACROSS)
-                after = cuda.touch(
-                    machine, state, call.frame, call.site, atom.framework, "init", "receiving a CUDA tensor"
-                )
-                del after
-                received = atom.is_shared and not copies
+                received = _received(machine, call, state, atom, len(value) == 1, family, copies)
                 result.append((replace(atom, owner=state.process.identity, received=received),))
-            elif isinstance(atom, Ref | Bound | Partial | Snapshot):
-                continue
-            else:
-                kept.append(atom)
+            elif isinstance(atom, Ref):
+                for held in _held(atom, child):
+                    _received(machine, call, state, held[0], held[1] and len(value) == 1, family, copies)
+            elif not isinstance(atom, Bound | Partial | Snapshot):
                 result.append((atom,))
     return union(result)
+
+
+def _held(returned: Ref, child: State) -> list[tuple[Tensor, bool]]:
+    """What lies on a GPU in a container that a worker returns, and whether it does so for certain.
+
+    A single object is mostly what a method was called on (``return self``), which libraries keep to themselves.
+    """
+    if not isinstance(child.get(returned), Sequence | Dict):
+        return []
+    found = crossing.carried((returned,), child, crossing.Pickler.NAMES)
+    return [(one.memory, one.certain) for one in found if one.memory is not None]
+
+
+def _received(
+    machine: Machine, call: Call, state: State, tensor: Tensor, certain: bool, family: str, copies: bool
+) -> bool:
+    """A worker returned something that lies on a GPU: whether it now lies in memory that the worker shares."""
+    is_shared = tensor.is_shared and not copies
+    if not tensor.is_picklable:
+        _result_outcome(machine, call, state, tensor, Kind.UNPICKLABLE_CUDA, "crash", certain)
+    elif family == "joblib":
+        _result_outcome(machine, call, state, tensor, Kind.CUDA_THROUGH_JOBLIB)
+    elif is_shared:
+        _result_outcome(machine, call, state, tensor, Kind.CUDA_ACROSS)
+    cuda.touch(machine, state, call.frame, call.site, tensor.framework, "init", "receiving a CUDA tensor")
+    return is_shared
 
 
 def _result_outcome(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.cuda import (
@@ -240,6 +242,8 @@ def like(machine: Machine, call: Call) -> Results:
             state = read(machine, atom, state, call.frame, call.site, call.label)
     if state is None:
         return []
+    if _says_where(machine, call):
+        return factory(machine, replace(call, state=state))
     is_asked = choices.depends(call) and choices.chosen(call) is not None
     tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
     if tensor is None and is_asked and isinstance(call.receiver, Ref):
@@ -257,6 +261,14 @@ def like(machine: Machine, call: Call) -> Results:
         return [(state, (tensor,))]
     kind = ARRAY if _computes_with_array(machine, call) else "like"
     return [(state, unknown(kind, call.site, state.process.identity))]
+
+
+def _says_where(machine: Machine, call: Call) -> bool:
+    """Whether it makes an array after another on a device that it names: ``torch.zeros_like(x, device="cpu")``."""
+    if call.text("framework") != "torch" or not operators.device_of(call.kwargs.get("device", ())):
+        return False
+    receiver = call.receiver
+    return receiver is None or (isinstance(receiver, Tensor) and machine.library.is_a(receiver.type, "torch.Tensor"))
 
 
 def _gives_views(machine: Machine, call: Call) -> bool:

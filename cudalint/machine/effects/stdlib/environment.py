@@ -87,7 +87,7 @@ def environ_get(machine: Machine, call: Call) -> Results:
         return [(call.state, (Rank(_RANKS[name]),))]
     if len(call.args) > 1 and name not in OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]
-    if call.frame.tries and not call.path.endswith("get") and name not in OFTEN_SET:
+    if call.frame.tries and not call.path.endswith("get") and (name == VISIBLE or name not in OFTEN_SET):
         return _set_or_not(machine, call, name)
     return [(call.state, unknown("environ", name))]
 
