@@ -9,7 +9,6 @@ from cudalint.ir import nodes as ir
 from cudalint.ir import own_attributes
 from cudalint.ir.walk import inner_statements
 from cudalint.machine import hooked, unknowns
-from cudalint.machine import hooked
 from cudalint.machine.classes import Order
 from cudalint.machine.frame import Arguments, Frame, Given, Results
 from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence

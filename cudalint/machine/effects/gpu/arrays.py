@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.cuda import (
@@ -52,6 +50,7 @@ from cudalint.machine.values import (
     strings,
     unknown,
 )
+from cudalint.structs import replace
 
 # The identity of a list of all devices, of which the code names none.
 EVERY = questions.EVERY_GPU[0]
