@@ -34,8 +34,8 @@ LAYERS = (
     "ir",
     "project",
     "machine",
-    "machine.interpreter",
     "machine.gpu_memory",
+    "machine.interpreter",
     "machine.reporting",
     "machine.launch",  # knows no library's effect
     "machine.effects",
