@@ -98,6 +98,21 @@ def test_nothing_that_is_compiled_combines_a_frozenset_with_keys() -> None:
     assert combined == []
 
 
+def test_no_field_of_what_is_compiled_is_of_a_class_that_stands_below() -> None:
+    # Compiled, the class of a value keeps the classes of its fields, and there is none yet.
+    below = [
+        f"{path}:{field.lineno}"
+        for path, tree in compiled_trees()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef)
+        for field in node.body
+        if isinstance(field, ast.AnnAssign) and isinstance(field.annotation, ast.Name)
+        for other in tree.body
+        if isinstance(other, ast.ClassDef) and other.name == field.annotation.id and other.lineno > node.lineno
+    ]
+    assert below == []
+
+
 def compiled_trees() -> Iterator[tuple[Path, ast.Module]]:
     for name in sorted(compiled_modules()):
         path = ROOT / f"{name.replace('.', '/')}.py"

@@ -380,22 +380,6 @@ class Process(Frozen):
         return any(name == framework for name, _ in self.initialised)
 
 
-class Running(Unique):
-    """A thread that runs: how all was before it, what it does, and how all is while it waits, or does not end."""
-
-    before: State
-    work: Task
-    left: list[State] = field(default_factory=list)
-
-    def leave(self, state: State) -> None:
-        """Others go on beside the thread, which is here and does not return; where it waits, they did so before."""
-        one, other = state.process, self.before.process
-        if not one.held_up and (one.identity, one.thread) == (other.identity, other.thread):
-            beside = state.clone()
-            beside.stack, beside.second_round = self.before.stack, self.before.second_round
-            self.left.append(beside)
-
-
 class Lineage(Unique):
     """All of a process that has done nothing but import, and what it imported, one after another.
 
@@ -646,3 +630,19 @@ class State(Mutable):
             self.owned.add(scope.address)
         self.journal.written.add(scope.address)
         found.variables[name] = value
+
+
+class Running(Unique):
+    """A thread that runs: how all was before it, what it does, and how all is while it waits, or does not end."""
+
+    before: State
+    work: Task
+    left: list[State] = field(default_factory=list)
+
+    def leave(self, state: State) -> None:
+        """Others go on beside the thread, which is here and does not return; where it waits, they did so before."""
+        one, other = state.process, self.before.process
+        if not one.held_up and (one.identity, one.thread) == (other.identity, other.thread):
+            beside = state.clone()
+            beside.stack, beside.second_round = self.before.stack, self.before.second_round
+            self.left.append(beside)

@@ -20,6 +20,12 @@ MOST_ALTERNATIVES = 4
 MOST_PARTS_OF_A_QUESTION = 2 * MOST_ALTERNATIVES * MOST_PARTS + 8
 
 
+class Ref(Frozen):
+    """An object on the heap."""
+
+    address: Hashable
+
+
 class Unknown(Partly):
     """Something the code does not show; ``sym`` identifies it: two unknowns with the same one are the same thing."""
 
@@ -178,12 +184,6 @@ class Tensor(Frozen):
     def viewed(self) -> Tensor:
         """What shows the same memory, as a row of it does."""
         return replace(self, part=False) if self.part else self
-
-
-class Ref(Frozen):
-    """An object on the heap."""
-
-    address: Hashable
 
 
 class Bound(Frozen):
