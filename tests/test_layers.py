@@ -33,8 +33,8 @@ LAYERS = (
     "ir",
     "project",
     "machine",
-    "machine.interpreter",
     "machine.gpu_memory",
+    "machine.interpreter",
     "machine.reporting",
     "machine.launch",  # knows no library's effect
     "machine.effects",
