@@ -59,6 +59,25 @@ def _named_type(node: cst.BaseExpression) -> str:
     return ""
 
 
+def words_of(annotation: cst.Annotation | None) -> tuple[str, ...]:
+    """The words of which something is one (``Literal["fork", "spawn"]``, or None); empty for other annotations."""
+    return () if annotation is None else _words(annotation.annotation)
+
+
+def _words(node: cst.BaseExpression) -> tuple[str, ...]:
+    match node:
+        case cst.Subscript(value=of, slice=parts):
+            inner = [part.slice.value for part in parts if isinstance(part.slice, cst.Index)]
+            if _last_name(of) in ("Optional", "Annotated"):
+                return _words(inner[0]) if inner else ()
+            texts = [one.evaluated_value for one in inner if isinstance(one, cst.SimpleString)]
+            words = tuple(text for text in texts if isinstance(text, str))
+            return words if _last_name(of) == "Literal" and len(words) == len(parts) else ()
+        case cst.BinaryOperation(left=inner, operator=cst.BitOr(), right=cst.Name(value="None")):
+            return _words(inner)
+    return ()
+
+
 def named_by(node: cst.BaseExpression, ordinal: int, is_evaluated: bool) -> ir.Expr | None:
     """What an annotation is that only names something: the name, or the text of one that is not evaluated."""
     match node:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.abridged import LEFT_OUT
-from cudalint.ir.annotations import depended_on, type_name
+from cudalint.ir.annotations import depended_on, type_name, words_of
 from cudalint.ir.literals import names_in, number_of, plain_string, text_of, with_equals
 from cudalint.ir.units import Units, code_of
 from cudalint.limits import MOST_BITS
@@ -66,7 +66,8 @@ class Expressions(Units):
     def _param(self, node: cst.Param, kind: ir.ParamKind) -> ir.Param:
         given = depended_on(node.annotation) if node.default is None else node.default
         default = None if given is None else self._expr(given)
-        return ir.Param(self._own(node.name.value), kind, default, type_name(node.annotation))
+        words = words_of(node.annotation)
+        return ir.Param(self._own(node.name.value), kind, default, type_name(node.annotation), words=words)
 
     def _expr(self, node: cst.BaseExpression) -> ir.Expr:
         lower = _EXPRESSIONS.get(type(node))

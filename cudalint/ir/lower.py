@@ -13,7 +13,7 @@ import libcst as cst
 
 from cudalint.ir import nodes as ir
 from cudalint.ir import patterns
-from cudalint.ir.annotations import acts, annotations_of, is_of_class, named_by
+from cudalint.ir.annotations import acts, annotations_of, is_of_class, named_by, words_of
 from cudalint.ir.expressions import Expressions
 from cudalint.ir.parsing import MOST_KEPT, is_long, parse
 from cudalint.ir.patterns import captures, compared
@@ -103,12 +103,16 @@ class Lowering(Expressions):
     def _ann_assign(self, node: cst.AnnAssign) -> ir.Stmt:
         ordinal = self._mark(node)
         is_in_class = self._qualname and self._qualname[-1] != "<locals>"
-        kind = named_by(node.annotation.annotation, ordinal, self._annotates) if is_in_class else None
+        kind = self._kind(node.annotation, ordinal) if is_in_class else None
         if node.value is None:
             return ir.Declare(ordinal, self._target(node.target), kind)
         value = self._expr(node.value)
         is_of_object = not is_of_class(node.annotation.annotation)
         return ir.Assign(ordinal, (self._target(node.target),), value, is_of_object, kind)
+
+    def _kind(self, node: cst.Annotation, ordinal: int) -> ir.Expr | None:
+        words = words_of(node)
+        return ir.Const(ordinal, words) if words else named_by(node.annotation, ordinal, self._annotates)
 
     def _aug_assign(self, node: cst.AugAssign) -> ir.Stmt:
         ordinal = self._mark(node)

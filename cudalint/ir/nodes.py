@@ -213,7 +213,7 @@ class ParamKind(Enum):
 class Param(Unique):
     """One parameter; ``type`` is the last name of its annotation, of ``X | None`` that of ``X``; empty for others.
 
-    ``unnamed``: it stands before a ``/``, and no caller gives it by its name.
+    ``unnamed``: it stands before a ``/``, and no caller gives it by its name. ``words``: those of its ``Literal``.
     """
 
     name: str
@@ -221,6 +221,7 @@ class Param(Unique):
     default: Expr | None
     type: str = ""
     unnamed: bool = False
+    words: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -332,7 +333,7 @@ class ExprStmt(Stmt):
 class Assign(Stmt):
     """``targets = value``; annotated assignments too: ``annotated`` where that says of what kind an object has it.
 
-    ``type`` is the annotation of a class's variable, where that is a name or a text.
+    ``type`` is the annotation of a class's variable, where that is a name or a text; of ``Literal`` its words.
     """
 
     targets: tuple[Expr, ...]

@@ -147,7 +147,9 @@ def some_number(least: int, name: str, site: Site) -> Value:
 def _is_of_processors(sym: Hashable) -> bool:
     """Whether something is how many processors there are, which Linux always knows."""
     match sym:
-        case ("asks", "os.cpu_count" | "multiprocessing.cpu_count", _):
+        case ("asks", "os.cpu_count" | "os.process_cpu_count" | "multiprocessing.cpu_count", _):
+            return True
+        case ("len", Unknown(sym=("asks", "os.sched_getaffinity", _))):
             return True
     return False
 

@@ -105,7 +105,8 @@ def _told_by(fact: Fact) -> tuple[Fact, ...]:
 # What does not change while a program runs.
 _LASTING = frozenset(
     {"getpass.getuser", "importlib.util.find_spec", "multiprocessing.cpu_count", "os.cpu_count", "os.getuid",
-     "os.uname", "platform.architecture", "platform.machine", "platform.node", "platform.platform",
+     "os.process_cpu_count", "os.sched_getaffinity", "os.uname",
+     "platform.architecture", "platform.machine", "platform.node", "platform.platform",
      "platform.processor",
      "platform.python_implementation", "platform.release", "platform.uname", "platform.version", "shutil.which",
      "socket.gethostname", "sys.stderr.isatty", "sys.stdin.isatty", "sys.stdout.isatty"}

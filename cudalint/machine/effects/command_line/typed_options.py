@@ -6,7 +6,7 @@ from collections.abc import Sequence as Row
 
 from cudalint.machine.effects.command_line.options import words_of
 from cudalint.machine.effects.receivers import library_object
-from cudalint.machine.effects.stdlib.flags import as_option
+from cudalint.machine.effects.stdlib.flags import as_option, own_line, words_of_fields
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -28,7 +28,8 @@ def parsed(machine: Machine, call: Call) -> Results:
     found = library_object(call)
     classes = () if found is None else found.fields.get(_CLASSES, ())
     listed = machine.exact_items(classes, call.state) or [classes]
-    words = words_of(machine, call) or ()
+    line = own_line(machine, call.state) if call.get("args") is None else None
+    words = words_of(machine, call) or (line.words if line is not None else ())
     paths: list[tuple[State, list[Value]]] = [(call.state, [])]
     for cls in listed:
         paths = [
@@ -49,8 +50,12 @@ def _options(machine: Machine, call: Call, cls: Atom | None, words: Row[str], st
     if not isinstance(cls, Ref) or not isinstance(state.get(cls), Class):
         return {}
     options: dict[str, Value] = {}
+    listed = words_of_fields(machine, cls, state)
     for name, default in machine.record_fields(cls, state):
         given = _among(words, name)
+        known = constant(default or ())
+        if given is None and isinstance(known, str):
+            machine.record.offers.add(f"--{name}", known, listed.get(name, ()))
         option = unknown("option", call.site, f"--{name}", "choice")
         if given is not None:
             options[name] = _as_default(default, given, option)

@@ -426,10 +426,14 @@ def cluster(machine: Machine, call: Call) -> Results:
 _THREADS = "concurrent.futures.ThreadPoolExecutor"
 
 
+def told(call: Call, name: str) -> str:
+    """What a variable of the environment says; nothing where it, or its name, is empty."""
+    return next(iter(strings(call.state.process.environ(name) or ())), "") if name else ""
+
+
 def _told(call: Call, key: str) -> str:
     """What the variable says that an entry names for one of its settings."""
-    name = call.text(key)
-    return next(iter(strings(call.state.process.environ(name) or ())), "") if name else ""
+    return told(call, call.text(key))
 
 
 def _is_daemon(call: Call) -> bool:

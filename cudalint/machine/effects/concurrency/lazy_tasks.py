@@ -20,6 +20,8 @@ _DELAYED, _TASK = "dask.Delayed", "<task>"
 _SUBMIT = "distributed.Client.submit"
 # The client that computes what nothing else is named for.
 _CURRENT = Ref("cudalint.client")
+# Where the setting lies that says what computes.
+_SCHEDULER = "DASK_SCHEDULER"
 _IN_PROCESSES = frozenset({"processes", "multiprocessing"})
 _HERE = frozenset({"sync", "synchronous", "single-threaded"})
 # How deep tasks within the arguments of tasks, and in lists, are looked for, and how many of them are run.
@@ -79,7 +81,7 @@ def _tasks(value: Value, state: State, depth: int) -> Iterator[Task]:
 def _run(machine: Machine, call: Call, work: Task) -> Results:
     args = [_as_result(value, call) for value in work.args]
     kwargs = {name: _as_result(value, call) for name, value in work.kwargs}
-    scheduler = constant(call.get("scheduler") or ())
+    scheduler = _scheduler(call)
     workers = _workers(call, scheduler)
     if workers is not None:
         spec = machine.library.function(_SUBMIT) or {}
@@ -88,6 +90,12 @@ def _run(machine: Machine, call: Call, work: Task) -> Results:
     if scheduler in _HERE:
         return machine.call_value(work.function, args, kwargs, call.state, call.frame, call.site)
     return threaded(machine, call, call.site, work.function, args, kwargs, None)
+
+
+def _scheduler(call: Call) -> object:
+    """What is to compute: as the call says, else dask's settings."""
+    given = call.get("scheduler") or NONE
+    return environments.told(call, _SCHEDULER) or None if given == NONE else constant(given)
 
 
 def _as_result(value: Value, call: Call) -> Value:
@@ -103,7 +111,8 @@ def _workers(call: Call, scheduler: object) -> Ref | None:
     if found is not None and found.type == "distributed.Client" and isinstance(call.receiver, Ref):
         return call.receiver
     if scheduler in _IN_PROCESSES:
-        fields: dict[str, Value] = {"<library>": const("dask"), "<context>": const("spawn"), "<many>": TRUE}
+        method = environments.told(call, call.text("method-env")) or "spawn"
+        fields: dict[str, Value] = {"<library>": const("dask"), "<context>": const(method), "<many>": TRUE}
         fields["<daemon>"] = FALSE
         return call.state.new(("processes", call.site), LibraryObject("dask.compute", fields, call.site))
     current = call.state.get(_CURRENT)

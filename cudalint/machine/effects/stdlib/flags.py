@@ -11,6 +11,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import FALSE, TRUE, Bound, Ref, Value, const, constant, only, unknown
 from cudalint.structs import Frozen
+from cudalint.machine.values import FALSE, TRUE, Bound, Lib, Ref, Unknown, Value, const, constant, only, unknown
 
 # Texts by which an option says no: whoever has a GPU may say something else.
 _WITHOUT = frozenset({"no", "n", "false", "f", "off", "none", "cpu"})
@@ -76,12 +77,15 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
     atom = atom.function if isinstance(atom, Bound) else atom
     found = state.get(atom) if isinstance(atom, Ref) else None
     kinds: dict[str, str] = {}
+    listed: dict[str, tuple[str, ...]] = {}
     match found:
         case Closure(defaults=defaults, module=module, function=code):
             given, site = dict(defaults), Site(module, code.ordinal)
             kinds = {param.name: param.type for param in code.params}
+            listed = {param.name: param.words for param in code.params}
         case Class(site=site) if isinstance(atom, Ref):
             given = {name: default for name, default in machine.record_fields(atom, state) if default is not None}
+            listed = words_of_fields(machine, atom, state)
         case _:
             return {}
     flags: dict[str, Value] = {}
@@ -90,7 +94,7 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
         text = None if line is None else line.said(on)
         if default not in (TRUE, FALSE):
             option = as_option(default, unknown("option", site, on, "choice"))
-            words = _words_of(default, state)
+            words = _words_of(default, state) or {word: const(word) for word in listed.get(name, ())}
             if line is None:
                 machine.record.offers.add(on, _word(default), words)
             if text is not None and text in words:
@@ -116,10 +120,26 @@ def _words_of(default: Value, state: State) -> dict[str, Value]:
     return {_word(one): one for one in enums.members(cls, state)} if isinstance(cls, Class) else {}
 
 
+def words_of_fields(machine: Machine, cls: Ref, state: State) -> dict[str, tuple[str, ...]]:
+    """The words that the fields of a record take which are said to be one of few."""
+    types = {name: _listed(machine, value, state) for name, value in machine.field_types(cls, state).items()}
+    return {name: words for name, words in types.items() if words}
+
+
+def _listed(machine: Machine, kind: Value, state: State) -> tuple[str, ...]:
+    """The words of ``Literal["fork", "spawn"]``, or of a name for it; empty for other types."""
+    words = constant(kind)
+    match only(kind):
+        case Unknown(sym=(Lib(path=path), "[]", tuple(key))) if path.rpartition(".")[2] == "Literal":
+            words = tuple(map(constant, machine.exact_items(key, state) or ()))
+    return words if isinstance(words, tuple) and all(isinstance(word, str) for word in words) else ()
+
+
 def _word(value: Value) -> str:
-    """How a user writes a member of an Enum."""
+    """How a user writes one of few words, or a member of an Enum."""
     member = enums.member_of(value)
-    return "" if member is None else str(constant(member.value))
+    known = constant(value if member is None else member.value)
+    return str(known) if member is not None or isinstance(known, str) else ""
 
 
 # What a word becomes, by the annotation of its parameter.
