@@ -9,9 +9,8 @@ from cudalint.machine.heap import ARGV, Class, Closure, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, TRUE, Bound, Ref, Value, const, constant, only, unknown
-from cudalint.structs import Frozen
 from cudalint.machine.values import FALSE, TRUE, Bound, Lib, Ref, Unknown, Value, const, constant, only, unknown
+from cudalint.structs import Frozen
 
 # Texts by which an option says no: whoever has a GPU may say something else.
 _WITHOUT = frozenset({"no", "n", "false", "f", "off", "none", "cpu"})
