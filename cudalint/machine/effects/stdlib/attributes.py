@@ -9,7 +9,7 @@ import sys
 from itertools import islice
 from types import FunctionType
 
-from cudalint.machine import absent, exceptions, operators
+from cudalint.machine import absent, exceptions, operators, unknowns
 from cudalint.machine.effects.stdlib import lookups
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import attributes_of_function
@@ -24,6 +24,7 @@ from cudalint.machine.heap import (
     LibraryObject,
     Scope,
     Sequence,
+    item_field,
 )
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
@@ -38,6 +39,7 @@ from cudalint.machine.values import (
     Ref,
     Super,
     Tensor,
+    Unknown,
     Value,
     const,
     constant,
@@ -133,6 +135,9 @@ def _each_named(call: Call) -> list[str]:
 
 def lookup(machine: Machine, call: Call) -> Results:
     """``config.get("key", default)`` of an unknown mapping: the default is one of the possible values."""
+    field = item_field(call.args[0]) if call.args else None
+    if isinstance(call.receiver, Unknown) and (put := unknowns.put_there(call.receiver, field, call.state)):
+        return [(call.state, put)]
     found = unknown("lookup", call.receiver, *call.args[:1])
     if len(call.args) == 2 and isinstance(constant(call.args[0]), str) and _says_something(call.args[1]):
         return [(call.state, union([call.args[1], found]))]
