@@ -274,7 +274,7 @@ def test_output_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None
         check=False,
     )
     assert done.returncode == 1
-    assert b"\\xe9.py:1:1: CUD902" in done.stdout
+    assert b"\\xe9.py:1:8: CUD902" in done.stdout
 
 
 def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:
