@@ -118,8 +118,8 @@ def test_standard_input(run: Run, process: Run, forked: str) -> None:
             ["check", "--ignore", "cuda-in-forked-worker"],
             "unknown rule 'cuda-in-forked-worker' in --ignore (rules are selected by code: CUD101)",
         ),
-        (["rule", "CUD110"], "unknown rule 'CUD110'"),
-        (["rule"], "name one rule, or --all"),
+        (["rule", "CUD110"], "unknown rule 'CUD110' (did you mean 'CUD108'?); cudalint rule CUD lists them"),
+        (["rule"], "name one rule, or --all; cudalint rule CUD lists them"),
         (["explain", "x.py"], "expected FILE:LINE"),
         (["explain", "x.py:3"], "no such file or directory: x.py"),
         (["config", "nothing"], "no such file or directory: nothing"),
@@ -274,7 +274,7 @@ def test_output_that_the_terminal_cannot_show_is_escaped(tmp_path: Path) -> None
         check=False,
     )
     assert done.returncode == 1
-    assert b"\\xe9.py:1:1: CUD902" in done.stdout
+    assert b"\\xe9.py:1:8: CUD902" in done.stdout
 
 
 def test_a_reader_that_goes_away_gets_no_traceback(tmp_path: Path) -> None:

@@ -124,3 +124,12 @@ def test_no_repair_is_tried_out_for_a_line(
     done = run("explain", f"train.py:{row(forked, 'Pool(')}")
     assert done.returncode == 0, done.stderr
     assert "error[CUD101]" in done.stdout
+
+
+def test_what_is_believed_of_several_processes_is_said_once(run: Run, tmp_path: Path) -> None:
+    write_program = tmp_path / "train.py"
+    asks = "if torch.cuda.is_available():\n        print(torch.cuda.get_device_name())"
+    text = program(asks, "with multiprocessing.Pool(4) as pool:\n        pool.map(work, [1, 2])")
+    write_program.write_text(text)
+    done = run("explain", f"{write_program}:{row(text, 'return torch.ones')}")
+    assert done.stdout.count("pool worker, started by Pool.map (fork)") == 1

@@ -86,7 +86,6 @@ def _silencers(finding: Finding, comments: Suppressions) -> Iterator[tuple[Noqa,
 
 def _unused_finding(filename: str, text: str, rows: Rows, noqa: Noqa, idle: Sequence[str], is_read: bool) -> Finding:
     unused_rule = rule(UNUSED)
-    start = Position(1, 1)
     comment = Span(filename, Position(noqa.row, noqa.column), Position(noqa.row, noqa.column + len("# noqa")))
     named, one = _listed(idle), len(idle) == 1
     return Finding(
@@ -94,7 +93,7 @@ def _unused_finding(filename: str, text: str, rows: Rows, noqa: Noqa, idle: Sequ
         name=unused_rule.name,
         severity=unused_rule.severity,
         message=f"the noqa on line {noqa.row} names {named}, which {'reports' if one else 'report'} nothing there",
-        span=Span(filename, start, start),
+        span=comment,
         trace=(Step(comment, f"{named} {'silences' if one else 'silence'} nothing here", StepKind.STEP, "main"),),
         fix=Fix(
             Applicability.UNSAFE if is_read else Applicability.SAFE,

@@ -43,7 +43,7 @@ def explain(
         for states in ran.machine.record.processes.values():
             seen.extend(p for p in states if p not in seen)
     files.keep()
-    return [line for process in seen for line in _described(process)]
+    return [line for described in _alike(seen) for line in described]
 
 
 @at_work

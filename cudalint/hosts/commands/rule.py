@@ -23,7 +23,7 @@ def rule(code: str | None, every: bool, output_format: str) -> int:
         hint = config.nearest(output_format, ("text", "json"))
         raise ConfigError(f"unknown output format {output_format!r}: expected text or json{hint}")
     if every == (code is not None):
-        raise click.UsageError("name one rule, or --all")
+        raise click.UsageError("name one rule, or --all; cudalint rule CUD lists them")
     codes = rules.codes() if code is None else _known_rules(code)
     is_list = code is not None and len(codes) > 1
     if output_format == "text" and is_list:
@@ -50,7 +50,7 @@ def _known_rules(text: str) -> tuple[str, ...]:
     found = tuple(known for known in rules.codes() if code and known.startswith(code))
     if not found:
         hint = config.nearest(code, rules.codes()) or config.nearest(text.lower(), names)
-        raise ConfigError(f"unknown rule {text!r}{hint}")
+        raise ConfigError(f"unknown rule {text!r}{hint}; cudalint rule CUD lists them")
     return found
 
 

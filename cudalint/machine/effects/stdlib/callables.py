@@ -10,7 +10,7 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib.types import is_called, is_instance
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.function_attributes import give_attribute
-from cudalint.machine.heap import Cache, Class, Closure, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import Cache, Class, Closure, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import DISPATCHES
 from cudalint.machine.state import State
@@ -149,16 +149,27 @@ def wraps(machine: Machine, call: Call) -> Results:
 
 
 def wrapped(machine: Machine, call: Call) -> Results:
-    """The wrapper takes the name of what it wraps."""
-    if len(call.args) < 2:
+    """The wrapper takes the name of what it wraps: a function, or an object that is called in its place."""
+    inside, outside = call.get("wrapped"), call.get("wrapper")
+    if inside is None or outside is None:
         return [(call.state, unknown("wrapped", call.site))]
-    inner, outer = only(call.args[0]), only(call.args[1])
+    inner, outer = only(inside), only(outside)
     named = call.state.get(inner) if isinstance(inner, Ref) else None
     wrapper = call.state.get(outer) if isinstance(outer, Ref) else None
     if isinstance(named, Closure) and isinstance(wrapper, Closure) and isinstance(outer, Ref):
         made = replace(wrapper, alias=named.address)
-        give_attribute(outer, made, "__wrapped__", call.args[0], call.state)
-    return [(call.state, call.args[1])]
+        give_attribute(outer, made, "__wrapped__", inside, call.state)
+    elif isinstance(named, Closure) and isinstance(wrapper, Instance) and isinstance(outer, Ref):
+        taken = {"__wrapped__": inside}
+        for name in _TAKEN_BY_WRAPPERS:
+            for _, value in machine.attribute(inside, name, call.state, call.frame, call.site)[:1]:
+                taken[name] = value
+        call.state.store(outer, replace(wrapper, attributes={**wrapper.attributes, **taken}))
+    return [(call.state, outside)]
+
+
+# What an object has of the function that it wraps, as ``functools.WRAPPER_ASSIGNMENTS`` says.
+_TAKEN_BY_WRAPPERS = ("__module__", "__name__", "__qualname__")
 
 
 _REGISTERED = "<implementation>"
