@@ -124,8 +124,7 @@ def watched(watch: Watch) -> None:
     """Make the models of this process note what is asked of them."""
 
     class Watching(library.Library):
-        def __init__(self) -> None:
-            super().__init__()
+        def __post_init__(self) -> None:
             for name in TABLES:
                 setattr(self, name, _Table(name, watch))
             _MADE.append(self)
