@@ -105,12 +105,7 @@ def _apart(entries: Iterable[ModelEntry], library: Library) -> tuple[list[ModelE
 
 
 class _Deriver:
-    def __init__(
-        self,
-        files: FileProgram,
-        library: Library,
-        surface: Surface,
-    ) -> None:
+    def __init__(self, files: FileProgram, library: Library, surface: Surface) -> None:
         self.files = files
         self.library = library
         self.surface = surface

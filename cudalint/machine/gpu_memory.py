@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from cudalint.machine.heap import OF_UNKNOWN, Class, Dict, Instance, LibraryObject, Sequence
+from cudalint.machine import unknowns
+from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
 from cudalint.machine.values import Atom, Const, Lib, Ref, Tensor, Unknown, Value, is_array
@@ -72,14 +73,8 @@ def place(ref: Ref, memory: Tensor, state: State) -> None:
 def made_anew(value: Value, site: Site, state: State) -> None:
     """A call gave something unknown by the name of what it gave before: what that was given on a GPU is another's."""
     made = [atom for atom in value if isinstance(atom, Unknown) and isinstance(atom.sym, tuple) and site in atom.sym]
-    found = state.get(OF_UNKNOWN) if made else None
-    if not isinstance(found, Dict):
-        return
-    gone = [
-        key for key, held in found.items.items() if isinstance(key, tuple) and key[0] in made and gpu_atoms(held, state)
-    ]
-    if gone:
-        state.store(OF_UNKNOWN, Dict({key: held for key, held in found.items.items() if key not in gone}))
+    if made:
+        unknowns.forget(state, lambda thing, held: thing in made and bool(gpu_atoms(held, state)))
 
 
 def part_mark(name: str) -> str:

@@ -521,10 +521,9 @@ def _placed_kinds(states: list[State]) -> list[int]:
         different = {id(thing): thing for thing in things}
         if len(different) > 1:
             # Paths that changed nothing there have what lies below.
-            below = next(
-                (state.at(address) for state, thing in zip(states, things, strict=True) if thing is None), None
-            )
-            held = {key: _placed_in(address, thing or below) for key, thing in different.items()}
+            unchanged = (state for state, thing in zip(states, things, strict=True) if thing is None)
+            below = next((state.at(address) for state in unchanged), None)
+            held = {key: _placed_in(address, below if thing is None else thing) for key, thing in different.items()}
             for found, thing in zip(placed, things, strict=True):
                 found.extend(held[id(thing)])
     numbers: dict[Hashable, int] = {}

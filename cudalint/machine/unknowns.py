@@ -6,6 +6,8 @@ one there, until something that nobody knows may have changed it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from cudalint.machine.heap import OF_UNKNOWN, Dict, Object
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Const, Unknown, Value, union
@@ -27,17 +29,30 @@ def put_there(atom: Atom, field: str | None, state: State) -> Value:
 
 def is_filled(atom: Unknown, state: State) -> bool:
     """Whether the program put anything into something unknown, which is therefore there."""
+    return any(True for _ in given_to(atom, state))
+
+
+def given_to(atom: Unknown, state: State) -> Iterator[Value]:
+    """All that the program put into something unknown."""
     found = state.get(OF_UNKNOWN)
-    return isinstance(found, Dict) and any(isinstance(at, tuple) and atom in at[:1] for at in found.items)
+    items = found.items if isinstance(found, Dict) else {}
+    return (value for at, value in items.items() if isinstance(at, tuple) and atom in at[:1])
+
+
+def forget(state: State, is_gone: Callable[[Unknown, Value], bool]) -> None:
+    """Let go of what was put into things, where it is gone."""
+    found = state.get(OF_UNKNOWN)
+    if not isinstance(found, Dict):
+        return
+    kept = {at: value for at, value in found.items.items() if not (isinstance(at, tuple) and is_gone(at[0], value))}
+    if len(kept) < len(found.items):
+        state.store(OF_UNKNOWN, Dict(kept))
 
 
 def may_change(atom: Atom, state: State, method: str | None = None) -> None:
     """Something that nobody knows was given this thing, or is a method of it: switches may have another position."""
-    if method in _LOOKS or not isinstance(atom, Unknown) or not is_filled(atom, state):
-        return
-    items = _all(state.get(OF_UNKNOWN)).items
-    kept = {at: v for at, v in items.items() if not (isinstance(at, tuple) and atom in at[:1] and _are_switches(v))}
-    state.store(OF_UNKNOWN, Dict(kept))
+    if method not in _LOOKS and isinstance(atom, Unknown):
+        forget(state, lambda thing, value: thing == atom and _are_switches(value))
 
 
 def joined(mine: Object | None, theirs: Object | None) -> Dict:

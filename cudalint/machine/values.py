@@ -75,7 +75,10 @@ class Const(Partly):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return type(other) is Const and type(self.value) is type(other.value) and self.value == other.value
+        if type(other) is not Const or type(self.value) is not type(other.value):
+            return False
+        # What is no number is itself here, though Python says that it equals nothing.
+        return self.value is other.value or self.value == other.value
 
     def __ne__(self, other: object) -> bool:
         return not self == other

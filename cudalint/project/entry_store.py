@@ -43,17 +43,12 @@ class EntryStore:
     Results that rest on edited files are compared by what the run that kept them found out about these files.
     """
 
-    def __init__(
-        self,
-        files: FileProgram,
-        store: Store,
-        about: str,
-    ) -> None:
+    def __init__(self, files: FileProgram, store: Store, about: str) -> None:
         self.files = files
         self.store = store
         self.about = about
         # How many entries were not run again.
-        self.taken: int = 0
+        self.taken = 0
         self._found: dict[str, dict[str, Any] | None] = {}
         self._rests = Rests(self.files, self.store, Callers(self.files))
 

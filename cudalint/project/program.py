@@ -64,7 +64,7 @@ class FileProgram:
         self.library = library
         self.sources: dict[str, SourceFile] = {} if sources is None else sources
         self.names: dict[str, str] = {} if names is None else names
-        self.layout: Layout = Layout() if layout is None else layout
+        self.layout = Layout() if layout is None else layout
         self.commands = commands
         # The applications that servers make before they fork, as files of the repository say: module, name and server.
         self.preloaded = preloaded
@@ -76,15 +76,15 @@ class FileProgram:
         self._forms: dict[str, Form] = {}
         # Where nodes of modules stand, of those that findings named so far; None where they stand nowhere.
         self.places: dict[str, dict[int, Span | None]] = {}
-        self.files_parsed: int = 0
-        self.bytes_parsed: int = 0
-        self.nodes: int = 0
-        self.budget: int = MOST_BYTES
+        self.files_parsed = 0
+        self.bytes_parsed = 0
+        self.nodes = 0
+        self.budget = MOST_BYTES
         self.notes: set[str] = set()
         # What was read since the last ``begin``; of imports only what nothing was noted of before is noted.
-        self.reads: Reads = Reads()
+        self.reads = Reads()
         # How many notes the program makes only once, whichever entry gives reason first.
-        self.noted_once: int = 0
+        self.noted_once = 0
         # The bodies of modules, and of classes by their ordinal, as the machine keeps them.
         self.gathered: dict[tuple[str, int | None], Any] = {}
         self._facts: dict[str, FileFacts] = {}
@@ -92,7 +92,7 @@ class FileProgram:
         self._settling: dict[str, frozenset[str] | None] = {}
         # By module, the modules near it and whether something may start in one of these.
         self._launching: dict[str, tuple[frozenset[str], bool]] = {}
-        self._looks: Looks = Looks()
+        self._looks = Looks()
         self._charged: set[str] = set()
         self._worth: dict[str, bool] = {}
         self._tops: dict[str, Mapping[str, bool]] = {}
@@ -100,7 +100,7 @@ class FileProgram:
         self._told: dict[str, int] = {}
         self._acting: dict[str, tuple[str, ...]] = {}
         # How many modules an import may lead to that is run in Python's order; of more, those that do something.
-        self.most_imported: int = MOST_IMPORTED
+        self.most_imported = MOST_IMPORTED
         self._given_gpus: frozenset[str] | None = None
         # Whether some file has a word, where that was asked: entries of all modules ask for the same few.
         self._words: dict[str, bool] = {}

@@ -51,8 +51,8 @@ class Runner:
         self.files = files
         self.hosts = hosts
         self.alone = alone
-        self.reached: Reached = Reached() if reached is None else reached
-        self.inquiry: Inquiry = Inquiry() if inquiry is None else inquiry
+        self.reached = Reached() if reached is None else reached
+        self.inquiry = Inquiry() if inquiry is None else inquiry
         self.chosen = chosen
         self.skipped = skipped
         self.kept = kept
@@ -60,7 +60,7 @@ class Runner:
         # The modules that the run is about; None where it is about all. Where no entry reaches them, the launchers of
         # these are looked at, and of those that name something of theirs.
         self.about = about
-        self._steps: int = 0
+        self._steps = 0
         self._shared: frozenset[Group] | None = None
         # What is spent on entries that may lead to what the run is about, while these run.
         self._detours: Detours | None = None

@@ -29,11 +29,7 @@ class Assumed:
     """Runs what has no visible caller, but for what is ``skipped``."""
 
     def __init__(
-        self,
-        files: FileProgram,
-        machines: Machines,
-        reached: Reached,
-        skipped: frozenset[Entry] = frozenset(),
+        self, files: FileProgram, machines: Machines, reached: Reached, skipped: frozenset[Entry] = frozenset()
     ) -> None:
         self.files = files
         self.machines = machines

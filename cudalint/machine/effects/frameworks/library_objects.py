@@ -256,15 +256,13 @@ def _read_data(machine: Machine, call: Call, found: Mapping[str, Value], state: 
 
 def _own_loader(machine: Machine, call: Call, state: State, name: str) -> list[tuple[State, Value | None]]:
     """The loader that a method of the program's class makes, such as ``get_train_dataloader``; None without one."""
-    found = state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    method = None
-    if isinstance(found, Instance) and isinstance(call.receiver, Ref):
+    receiver = call.receiver
+    found = state.get(receiver) if isinstance(receiver, Ref) else None
+    if isinstance(receiver, Ref) and isinstance(found, Instance):
         method = machine.user_method(found, f"get_{name.partition('_')[0]}_dataloader", state)
-    if method is None or not isinstance(call.receiver, Ref):
-        return [(state, None)]
-    return [
-        (s, v) for s, v in machine.call_value((Bound(method, call.receiver),), [], {}, state, call.frame, call.site)
-    ]
+        if method is not None:
+            return list(machine.call_value((Bound(method, receiver),), [], {}, state, call.frame, call.site))
+    return [(state, None)]
 
 
 def _rewarded(machine: Machine, call: Call, found: Mapping[str, Value], state: State) -> list[State]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 
-from cudalint.machine import gpu_memory, operators, questions
+from cudalint.machine import gpu_memory, operators, questions, unknowns
 from cudalint.machine.effects.gpu import choices, cuda
 from cudalint.machine.effects.gpu.queries import was_started
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import OF_UNKNOWN, Dict, Sequence
+from cudalint.machine.heap import Dict, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
 from cudalint.machine.values import (
@@ -209,10 +209,7 @@ def _tells(value: Value, state: State, depth: int = 0) -> bool:
 
 def _holds_a_teller(thing: Unknown, state: State, depth: int) -> bool:
     """Whether a program gave something that nobody knows what was told of a GPU, as an attribute."""
-    put = state.get(OF_UNKNOWN)
-    fields = put.items if isinstance(put, Dict) else {}
-    given = (value for key, value in fields.items() if isinstance(key, tuple) and thing in key[:1])
-    return any(_tells(value, state, depth + 1) for value in given)
+    return any(_tells(value, state, depth + 1) for value in unknowns.given_to(thing, state))
 
 
 def _is_told_gpu(call: Call, library: Library) -> bool:
