@@ -637,6 +637,11 @@ def maybe_set(settings: Mapping[_Name, Value], key: Value) -> dict[_Name, Value]
     }
 
 
+def unless_given(name: str, default: Value, site: Hashable) -> Value:
+    """The default of a parameter which may be among arguments of which nothing is known, ``f(**options)``."""
+    return union([default, unknown(LAID_OVER, ("given", site), name)]) if is_setting(name, default) else default
+
+
 def is_setting(name: Hashable, value: Value) -> bool:
     """Whether a name stands for plain data or for something on a device."""
     return isinstance(name, str) and all(isinstance(atom, Const | Dev | Tensor) for atom in value)

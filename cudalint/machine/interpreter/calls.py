@@ -25,6 +25,7 @@ from cudalint.machine.heap import (
 from cudalint.machine.interpreter.core import MOST_NESTED, Core
 from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_NESTING
+from cudalint.machine.operators import unless_given
 from cudalint.machine.paths import OF_FILES
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site
@@ -687,7 +688,8 @@ class Calls(Core):
             elif param.name in named and not param.unnamed:
                 variables[param.name] = named.pop(param.name)
             elif param.name in defaults:
-                variables[param.name] = defaults[param.name]
+                default = defaults[param.name]
+                variables[param.name] = unless_given(param.name, default, site) if given.is_open else default
             else:
                 variables[param.name] = unknown("param", closure.module, closure.function.ordinal, param.name)
         return variables

@@ -646,6 +646,8 @@ def _record_attributes(fields: list[tuple[str, Value | None]], given: Given) -> 
     result: dict[str, Value] = {}
     for i, (name, default) in enumerate(fields):
         value = given.args[i] if i < len(given.args) else given.kwargs.get(name)
+        if value is None and default and given.is_open:
+            value = operators.unless_given(name, default, given.site)
         result[name] = value or default or unknown("field", given.site, name)
     return result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cudalint.machine import enums
-from cudalint.machine.heap import ARGV, Class, Closure, Sequence
+from cudalint.machine.heap import ARGV, Class, Closure, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -75,6 +75,8 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
     atom = only(function)
     atom = atom.function if isinstance(atom, Bound) else atom
     found = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(found, Class) and isinstance(atom, Ref) and not machine.record_fields(atom, state):
+        found = _initialiser(machine, atom, state)
     kinds: dict[str, str] = {}
     listed: dict[str, tuple[str, ...]] = {}
     match found:
@@ -109,7 +111,20 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
             flags[name] = default
         elif line.words.count(on) != line.words.count(off):
             flags[name] = const(on in line.words)
+        # A command that says nothing of it leaves it as it is.
+        flags.setdefault(name, default)
     return flags
+
+
+def _initialiser(machine: Machine, cls: Ref, state: State) -> Closure | None:
+    """The ``__init__`` of a class, where the program wrote it."""
+    for base in machine.mro(cls, state):
+        scope = state.get(base.scope) if isinstance(base, Class) else None
+        atom = only(scope.variables.get("__init__", ())) if isinstance(scope, Scope) else None
+        made = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(made, Closure):
+            return made
+    return None
 
 
 def _words_of(default: Value, state: State) -> dict[str, Value]:
