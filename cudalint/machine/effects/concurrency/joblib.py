@@ -34,6 +34,8 @@ from cudalint.machine.values import (
 )
 from cudalint.structs import replace
 
+# Where the workers of a library's own call keep what the tasks return.
+KEEPS = "keeps"
 # As what results are given by a call that waits for all of them.
 _LISTED = const("list")
 
@@ -206,7 +208,7 @@ def _run(machine: Machine, call: Call, before: State | None) -> Results:
         ended = [workers.start(machine, state, call.frame, start, way, parent) for way, parent in pairs]
     if workers.raise_in_parent(machine, state, call.frame, ended):
         return []
-    returned = [child for e in ended for child in e.children]
+    returned = [] if call.flag(KEEPS) else [child for e in ended for child in e.children]
     result = returned_values(machine, call, state, returned, "joblib", copies=True)
     made = Sequence("list", None, result or unknown("result", call.site))
     return [(state, (state.new(("results", call.site), made),))]

@@ -6,7 +6,7 @@ from cudalint.machine import exceptions
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Object, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import RESULT
 from cudalint.machine.launch import crossing, lending
@@ -126,19 +126,11 @@ def returned_values(
 
 
 def _held(returned: Ref, child: State) -> list[tuple[Tensor, bool]]:
-    """What lies on a GPU in a container or record that a worker returns, and whether it does so for certain.
-
-    Any other object is mostly what a method was called on (``return self``), which libraries keep to themselves.
-    """
-    if not _is_packed(child.get(returned), child):
+    """What lies on a GPU in an object or container that a worker returns, and whether it does so for certain."""
+    if not isinstance(child.get(returned), Sequence | Dict | Instance):
         return []
     found = crossing.carried((returned,), child, crossing.Pickler.NAMES)
     return [(one.memory, one.certain) for one in found if one.memory is not None]
-
-
-def _is_packed(found: Object | None, state: State) -> bool:
-    cls = state.get(found.cls) if isinstance(found, Instance) else None
-    return isinstance(found, Sequence | Dict) or (isinstance(cls, Class) and (cls.is_dataclass or bool(cls.fields)))
 
 
 def _received(

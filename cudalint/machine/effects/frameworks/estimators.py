@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.effects.concurrency.joblib import parallel, parallel_call
+from cudalint.machine.effects.concurrency.joblib import KEEPS, parallel, parallel_call
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -67,7 +67,7 @@ def _fitted(machine: Machine, call: Call, clones: tuple[Atom, ...], jobs: Value)
     made = parallel(machine, replace(call, args=[], kwargs={"n_jobs": jobs}, spec={}))
     results: Results = []
     for after, pool in made:
-        running = replace(call, state=after, args=[(given,)], kwargs={}, receiver=pool[0], spec={})
+        running = replace(call, state=after, args=[(given,)], kwargs={}, receiver=pool[0], spec={KEEPS: True})
         results.extend(parallel_call(machine, running))
     return results
 
