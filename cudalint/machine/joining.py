@@ -277,11 +277,24 @@ def equivalent(a: State, b: State) -> bool:
         b.distinguishing_address is not a.distinguishing_address and _differ(b.distinguishing_address, a, b)
     ):
         return False
+    if _only_one_filled_unknowns(a, b):
+        return False
     for address, mine, theirs in _different(a, b, *_changes(a, b)):
         if _tell_apart(mine, theirs, a, b):
             a.distinguishing_address = b.distinguishing_address = address
             return False
     return True
+
+
+def _only_one_filled_unknowns(a: State, b: State) -> bool:
+    """Whether one of two paths is the first that put something into a thing that nobody knows, which tells them apart.
+
+    The other reads it as well: there it is what nobody knows.
+    """
+    mine, theirs = a.get(OF_UNKNOWN), b.get(OF_UNKNOWN)
+    if (mine is None) is (theirs is None):
+        return False
+    return _tell_apart(mine or Dict({}), theirs or Dict({}), a, b)
 
 
 def _changes(a: State, b: State) -> tuple[_Objects, _Objects]:

@@ -1,7 +1,7 @@
 """What the program puts into things that nobody knows, where that decides on a device or on a way.
 
-A device counts if one path puts it there. A switch says which way goes on, so that it is known where all paths put
-one there, until something that nobody knows may have changed it.
+A device counts if one path puts it there. A switch, or a whole number (of workers, of GPUs), says which way goes on,
+so that it is known where all paths put one there, until something that nobody knows may have changed it.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ def joined(mine: Object | None, theirs: Object | None) -> Dict:
 
 
 def is_switch(atom: Atom) -> bool:
-    """Whether something says yes or no."""
-    return isinstance(atom, Const) and isinstance(atom.value, bool)
+    """Whether something says yes or no, or how many."""
+    return isinstance(atom, Const) and isinstance(atom.value, int)
 
 
 def _are_switches(value: Value) -> bool:
