@@ -203,6 +203,7 @@ WORKERS = {
         {"Procfile": "worker: celery -A scoring worker -c 2\n"},
         {"Dockerfile": 'CMD ["celery", "--app=scoring.celery:app", "worker", "--pool", "prefork"]\n'},
         {"compose.yml": "services:\n  worker:\n    command: celery -A scoring.celery worker -P processes\n"},
+        {"Dockerfile": 'CMD ["celery", "--app=scoring.celery.app", "worker", "-P", "prefork"]\n'},
     ],
     "warning": [
         {"Procfile": "worker: celery -A scoring worker -P $POOL\n"},

@@ -110,6 +110,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "fixes-method": bool,
     "expected": bool,
     "sets": dict,
+    "passes": dict,
     "note": str,
     "state": str,
     "calls": bool,

@@ -50,9 +50,8 @@ def program(
             for home, name in _placed(result, [(module, name)])
         )
         result.preloaded |= frozenset(_configured(result, servers))
-        # celery finds its application in a module of that name, too.
-        homes = [(f"{module}{below}", pool) for module, pool in servers.pools for below in ("", ".celery")]
-        result.preloaded |= {(home, "", f"{WORKS}{pool}") for home, pool in _placed(result, homes)}
+        for module, pool in servers.pools:
+            result.preloaded |= {(home, "", f"{WORKS}{pool}") for home in _homes_of_celery(result, module)}
         result.told = frozenset(_told(result, root))
         collected = {n: os.path.dirname(s.path) for n, s in named.items() if pytest_files.is_test_module(s.path)}
         forked = pytest_files.forked(root, {*collected.values()})
@@ -66,6 +65,15 @@ def _configured(files: FileProgram, servers: deployments.Servers) -> Iterable[tu
         served = [f"{home}:{name}" for home, _ in _placed(files, [(module, name)])]
         for conf in _files_called(files, path):
             yield from ((conf, application, CONFIGURES) for application in served)
+
+
+def _homes_of_celery(files: FileProgram, named: str) -> list[str]:
+    """Where celery finds its application: in a module, in one below it that is called so, or as a name of a module."""
+    for modules in ((named, f"{named}.celery"), (named.rpartition(".")[0],)):
+        found = [home for home, _ in _placed(files, [(module, "") for module in modules if module])]
+        if found:
+            return found
+    return []
 
 
 def _is_large_library(files: FileProgram, package: str) -> bool:

@@ -70,7 +70,8 @@ class Layout(Mutable):
     ) -> str | None:
         """What ``import name`` means in a module; ``is_library`` where an installed package has the name too.
 
-        The folder of the script that was started is on the path of all modules it imports.
+        The folder of the script that was started is on the path of all modules it imports. A file that imports its own
+        name means the installed package that is called as it is.
         """
         path = self.paths.get(importer)
         if path is None or name.partition(".")[0] not in self.called:
@@ -80,7 +81,8 @@ class Layout(Mutable):
         key = (folder, name, for_tests)
         if key not in self._found:
             self._found[key] = self._absolute(folder, name.split("."), holds_script, is_library, for_tests)
-        return self._found[key]
+        found = self._found[key]
+        return None if is_library and found == importer and os.path.basename(path) == f"{name}.py" else found
 
     def _absolute(
         self, folder: str, parts: list[str], holds_script: Callable[[str], bool], is_library: bool, for_tests: bool

@@ -58,7 +58,7 @@ _OF_TORCH = Lib("torch.__version__")
 _UNION = "union"
 _OF_NUMBERS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 # Operators of what libraries hold, by the methods of the left and of the right one.
-_METHODS = {"|": ("__or__", "__ror__"), "+": ("__add__", "__radd__")}
+_METHODS = {"|": ("__or__", "__ror__"), "+": ("__add__", "__radd__"), "&": ("__and__", "__rand__")}
 # A variable that was deleted is asked for.
 _UNBOUND = Raised(None, ("UnboundLocalError", "NameError"))
 # By these it has attributes that nobody set.

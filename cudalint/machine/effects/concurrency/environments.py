@@ -136,7 +136,8 @@ def components(machine: Machine, call: Call) -> Results:
     count = choices.argument(call, call.text("workers")) if call.text("workers") else None
     if count is not None and _is_pool(count, state):
         return handed_to_pool(machine, replace(call, spec={**call.spec, "key": call.text("workers")}))
-    if call.text("kind") == "several" and not count_of(count and questions.if_not_given(count), default_many=False):
+    is_alone = not count_of(count and questions.if_not_given(count), default_many=False) or choices.idle(machine, call)
+    if call.text("kind") == "several" and is_alone:
         return _run_here(machine, call, given)
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))

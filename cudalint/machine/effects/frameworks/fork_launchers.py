@@ -28,6 +28,13 @@ def _told(call: Call) -> tuple[tuple[str, Value], ...]:
     return tuple((str(name), (Rank("local"),) if value == "*" else const(str(value))) for name, value in given)
 
 
+def _passed(call: Call) -> dict[str, Value]:
+    """What a launcher itself gives the function that it runs, by name: texts, or what nobody can see."""
+    said = call.spec.get("passes")
+    given = said.items() if isinstance(said, dict) else ()
+    return {str(name): const(str(value)) if value else unknown("passed", call.site, str(name)) for name, value in given}
+
+
 def _how_many(call: Call) -> Value | None:
     """How many workers a call asks for, or one for each row of what it is given for them."""
     given = choices.argument(call, call.text("workers")) if call.text("workers") else None
@@ -49,6 +56,8 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
             results = machine.call_value(function, args, named, state, call.frame, call.site)
             merged = merge([s for s, _ in results])
             return [(s, _mapped(call, s)) for s in merged] or []
+        if choices.idle(machine, call):
+            return [(state, _mapped(call, state))]
         if call.text("kind") != "map" and workers_ in (NONE, const(0), const(1)):
             args = arguments(machine, state, call.get("args"))
             return machine.call_value(function, args, {}, state, call.frame, call.site)
@@ -56,9 +65,11 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if call.text("kind") != "map" and workers_ is not None and not many and not call.flag("unasked"):
         args = arguments(machine, state, call.get("args"))
         return machine.call_value(function, args, {}, state, call.frame, call.site)
-    args, named = (
-        _rows(machine, call, EACH) if call.text("kind") == "map" else (arguments(machine, state, call.get("args")), {})
-    )
+    if call.text("kind") == "map":
+        args, named = _rows(machine, call, EACH)
+    else:
+        args = arguments(machine, state, call.get("args"))
+        named = {**named_arguments(state, call.get(call.text("kwargs"))), **_passed(call)}
     ways = launching.ways(machine, state, library, method_of(call))
     forks = all(way.method == "fork" for way in ways)
     if all(way.method == "spawn" for way in ways) and bootstrapping(machine, call, call.label):
@@ -72,7 +83,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         chain=machine.chain(state, call.site, f"{call.label} {'forks' if forks else 'starts'} workers"),
         many=many,
         reused=call.text("kind") == "map",
-        daemon=call.text("kind") == "map" or call.flag("daemon"),
+        daemon=call.flag("daemon", call.text("kind") == "map"),
         failures={"body": "crash", "unpickle": "crash", **failures(call)},
         library=library,
         tasks=tuple(task(one, args, named) for one in machine.elements(function, state) or [function]),

@@ -231,7 +231,8 @@ def _inherited_arguments(machine: Machine, call: Call) -> State | None:
 def like(machine: Machine, call: Call) -> Results:
     """An operation on arrays: reads them, and gives one where they are.
 
-    What its model says of other arguments by ``when`` has it give one although it gives something else without them.
+    What its model says of other arguments by ``when`` has it give one although it gives something else without them;
+    of an object that lies on a device ``returns`` says that it gives tensors.
     """
     atoms = [] if call.receiver is None else gpu_atoms((call.receiver,), call.state)
     atoms.extend(tensors_in((*call.args, *call.kwargs.values()), call.state))
@@ -245,7 +246,7 @@ def like(machine: Machine, call: Call) -> Results:
         return factory(machine, replace(call, state=state))
     is_asked = choices.depends(call) and choices.chosen(call) is not None
     tensor = next((a for a in atoms if isinstance(a, Tensor)), None)
-    if tensor is None and is_asked and isinstance(call.receiver, Ref):
+    if tensor is None and (is_asked or call.text("returns") == "tensor") and isinstance(call.receiver, Ref):
         tensor = placed_tensor(call.receiver, state)
     if tensor is None and call.text("returns") == "several" and call.receiver is not None:
         # The parts of something that nobody knows lie where it was moved to.

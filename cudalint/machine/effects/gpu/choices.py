@@ -172,7 +172,7 @@ def _by_name(call: Call) -> Dev | None:
         return Dev("cuda") if decided else None
     value = _kept_under(call, argument(call, _device(call)))
     if value is not None and value != NONE:
-        return Dev("cuda") if value == TRUE else _first(operators.device_of(value))
+        return Dev("cuda") if value == TRUE else _first(operators.device_of(_of_several(value, call.state)))
     value = _parts_of(call.kwargs.get("device_map"), call.state)
     if value is not None and value != NONE:
         spread = bool(_SPREAD.intersection(strings(value)))
@@ -186,6 +186,14 @@ def _asked_for(call: Call) -> bool:
     """Whether an argument is one of those with which the function takes the GPU without being told of a device."""
     given = ((argument(call, name) or (), values) for name, values in _conditions(call, "default-when"))
     return any(_is_one(atom, values) for value, values in given for atom in _constants(value, call.state))
+
+
+def _of_several(value: Value, state: State) -> Value:
+    """The first of several devices that are named in a list; any other value as it is."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    if not isinstance(found, Sequence):
+        return value
+    return found.items[0] if found.items else found.element
 
 
 def _parts_of(value: Value | None, state: State) -> Value | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine import operators, questions
+from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu import current as contexts
 from cudalint.machine.effects.gpu.arrays import EVERY
 from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, note_rank, touch
@@ -34,9 +35,17 @@ from cudalint.structs import replace
 
 
 def default_device(machine: Machine, call: Call) -> Results:
-    """``torch.set_default_device`` and ``set_default_tensor_type``."""
-    state = call.state
-    devices = operators.device_of(call.get("device") or ())
+    """``torch.set_default_device`` and ``set_default_tensor_type``; libraries that set it to the GPU by themselves."""
+    state: State | None = call.state
+    given = call.get("device") or ()
+    if call.flag("default-gpu"):
+        if choices.idle(machine, call) or not choices.is_asked(call):
+            return [(call.state, NONE)]
+        effect, opens, given = call.text("gpu", "none"), call.flag("context"), const("cuda")
+        state = touch(machine, call.state, call.frame, call.site, "torch", effect, call.label, context=opens)
+    if state is None:
+        return []
+    devices = operators.device_of(given)
     if devices:
         where = machine.chain(state, call.site, f"{call.label} makes {devices[0].kind} the default")
         state.process = replace(state.process, default_device=devices[0], default_where=where)

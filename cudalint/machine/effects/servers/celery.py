@@ -7,7 +7,8 @@ from cudalint.machine.effects.servers import django
 from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.heap import Instance, LibraryObject
+from cudalint.machine.function_attributes import give_attribute
+from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
@@ -110,7 +111,21 @@ def celery_bound_task(machine: Machine, call: Call) -> Results:
     first, function = (call.args[0], call.args[1]) if len(call.args) > 1 else (NONE, unknown("task", call.site))
     run = function if first == NONE else (Partial(function, (first,), ()),)
     keep_handler(call.state, "task", call.site, run)
+    _has_methods_of(machine, function, first, call.state)
     return [(call.state, function)]
+
+
+def _has_methods_of(machine: Machine, function: Value, base: Value, state: State) -> None:
+    """A task is an instance of its ``base=``: by its name, what that has is called."""
+    task_, own = only(function), only(base)
+    made = state.get(own) if isinstance(own, Ref) else None
+    if not isinstance(task_, Ref) or own is None or not isinstance(made, Instance):
+        return
+    scopes = [state.get(one.scope) for one in machine.mro(made.cls, state) if isinstance(one, Class)]
+    for name in dict.fromkeys(name for scope in scopes if isinstance(scope, Scope) for name in scope.variables):
+        closure, method = state.get(task_), machine.user_method(made, name, state)
+        if isinstance(closure, Closure) and method is not None and not name.startswith("__"):
+            give_attribute(task_, closure, name, (Bound(method, own),), state)
 
 
 def _bound_to_base(machine: Machine, call: Call) -> Value:

@@ -8,7 +8,7 @@ from cudalint.machine import operators, paths
 from cudalint.machine.effects.gpu.cuda import HIDING, VISIBLE
 from cudalint.machine.effects.stdlib import containers, settings
 from cudalint.machine.frame import Call, Frame, Raised, Results
-from cudalint.machine.heap import Dict, Scope
+from cudalint.machine.heap import Dict, LibraryObject, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt, Kind
@@ -50,6 +50,8 @@ _OF_MACHINES = frozenset(
 )
 # The frameworks that take memory of all GPUs in sight, by the names under which a process notes them.
 _TAKING_ALL = ("tensorflow", "jax")
+# What a variable was before a manager set it, in the fields of that.
+BEFORE = "<before>"
 # How far above a module a file of variables is looked for.
 _MOST_FOLDERS = 6
 _NOT_SET = Raised(None, ("KeyError", "LookupError"))
@@ -370,6 +372,8 @@ def ends(machine: Machine, state: State) -> None:
 def environ_settings(machine: Machine, call: Call) -> Results:
     """``dask.config.set({"a.b-c": v}, a__b=v)``: as if the variable were set that the library reads this from.
 
+    It gives a manager that sets them back.
+
     Of a function with a parameter, as of ``flair.device = v``, it is the variable ``key`` itself.
     """
     state = call.state
@@ -377,10 +381,12 @@ def environ_settings(machine: Machine, call: Call) -> Results:
         state.process = state.process.with_environ(call.text("key"), call.get(call.params[0]))
         return [(state, NONE)]
     given = {**_nested(state, call.args[0] if call.args else (), ""), **call.kwargs}
+    fields: dict[str, Value] = {}
     for name, value in given.items():
         key = call.text("key") + name.upper().replace(".", "__").replace("-", "_")
+        fields[f"{BEFORE}{key}"] = state.process.environ(key) or ()
         state.process = state.process.with_environ(key, value)
-    return [(state, unknown("settings", call.site))]
+    return [(state, (state.new(("settings", call.site), LibraryObject(call.text("type"), fields, call.site)),))]
 
 
 def _nested(state: State, given: Value, prefix: str) -> dict[str, Value]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.effects.stdlib import containers
-from cudalint.machine.effects.stdlib.environment import set_variable
+from cudalint.machine.effects.stdlib.environment import BEFORE, set_variable
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Dict, LibraryObject
 from cudalint.machine.interpreter import Machine
@@ -18,7 +18,6 @@ _ENVIRONMENT = "os.environ"
 # Of ``patch.dict()``, beside the values that are given by name.
 _OF_DICTS = ("in_dict", "values", "clear")
 _ABOUT_ITSELF = frozenset({"spec", "spec_set", "name", "wraps", "unsafe", "side_effect"})
-_BEFORE = "<before>"
 
 
 SKIPPED = Lib("pytest.mark.skip")
@@ -80,8 +79,8 @@ def enter_variables(machine: Machine, call: Call) -> Results:
     """The environment has these values until the manager is left; tests say them, also where CUDA was used before."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     if isinstance(call.receiver, Ref) and isinstance(found, LibraryObject):
-        names = [name for name in found.fields if not name.startswith(_BEFORE)]
-        before = {f"{_BEFORE}{name}": call.state.process.environ(name) or () for name in names}
+        names = [name for name in found.fields if not name.startswith(BEFORE)]
+        before = {f"{BEFORE}{name}": call.state.process.environ(name) or () for name in names}
         for name in names:
             set_variable(machine, call.state, call.frame, call.site, name, found.fields[name], is_judged=False)
         call.state.store(call.receiver, replace(found, fields={**found.fields, **before}))
@@ -92,8 +91,8 @@ def leave_variables(machine: Machine, call: Call) -> Results:
     """The environment is again what it was."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     for name, before in found.fields.items() if isinstance(found, LibraryObject) else ():
-        if name.startswith(_BEFORE):
-            own, process = name.removeprefix(_BEFORE), call.state.process
+        if name.startswith(BEFORE):
+            own, process = name.removeprefix(BEFORE), call.state.process
             call.state.process = process.with_environ(own, before) if before else process.without_word_of(own)
     return [(call.state, NONE)]
 
@@ -105,7 +104,7 @@ def enter(machine: Machine, call: Call) -> Results:
         name = str(constant(patcher.fields["attribute"]))
         before = [value for _, value in machine.attribute(owner, name, state.clone(), call.frame, call.site)]
         if isinstance(call.receiver, Ref):
-            kept = {**patcher.fields, _BEFORE: before[0] if before else NONE}
+            kept = {**patcher.fields, BEFORE: before[0] if before else NONE}
             state.store(call.receiver, replace(patcher, fields=kept))
         new = patcher.fields["new"]
         results.extend((s, new) for s in machine.set_attribute(owner, name, new, state, call.frame, call.site))
@@ -116,7 +115,7 @@ def leave(machine: Machine, call: Call) -> Results:
     """The name is again what it was."""
     states: list[State] = []
     for state, owner, patcher in _replacing(machine, call):
-        name, before = str(constant(patcher.fields["attribute"])), patcher.fields.get(_BEFORE)
+        name, before = str(constant(patcher.fields["attribute"])), patcher.fields.get(BEFORE)
         if before is not None:
             states.extend(machine.set_attribute(owner, name, before, state, call.frame, call.site))
     return [(state, NONE) for state in states or [call.state]]

@@ -124,8 +124,8 @@ def dataset_part(machine: Machine, call: Call) -> Results:
 
 
 def transform_dataset(machine: Machine, call: Call) -> Results:
-    """A library dataset that runs ``transform`` on each item."""
-    transform = call.get("transform") or NONE
+    """A library dataset that runs ``transform`` on each item, or what the model calls so."""
+    transform = call.get(call.text("function", "transform")) or NONE
     if transform != NONE and call.text("kind") == "cached" and not choices.spared(call):
         return _cached(machine, call, transform)
     return [_transforming(call, call.state, {} if transform == NONE else {"<transform>": transform})]
