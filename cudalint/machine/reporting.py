@@ -5,7 +5,19 @@ from __future__ import annotations
 from cudalint.machine import caches, messages
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
-from cudalint.machine.questions import BEFORE, BUILT, DEFINES, INSTALLED, STARTS, TAKES, USES, Fact, choices, settled
+from cudalint.machine.questions import (
+    BEFORE,
+    BUILT,
+    DEFINES,
+    INSTALLED,
+    STARTS,
+    TAKES,
+    USES,
+    WORKERS,
+    Fact,
+    choices,
+    settled,
+)
 from cudalint.machine.state import Launch, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 
@@ -95,4 +107,7 @@ def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | 
         return Doubt.DEVICE
     if machine.record.cut is not None:
         return Doubt.CUT
-    return None if certain else Doubt.METHOD
+    if certain:
+        return None
+    has_workers = any(isinstance(question, tuple) and question[0] == WORKERS for question, _ in facts)
+    return Doubt.WORKERS if has_workers else Doubt.METHOD

@@ -137,7 +137,6 @@ class Calls(Core):
                     unnamed = unnamed if found.exact else found.element
                 elif known is not None:
                     kwargs.update(known)
-                    is_open = True
                 else:
                     is_open = True
                     unnamed = value

@@ -248,6 +248,8 @@ def _with_workers(
     if context == NONE:
         launching.fix_default(machine, state, "multiprocessing", call.site, "iterating a DataLoader with workers")
     sure = number is not None and all(map(_is_number_of_workers, number))
+    if not sure:
+        state.assume((questions.WORKERS, anchor), True)
     start = Start(
         launcher="DataLoader",
         family="loader",
