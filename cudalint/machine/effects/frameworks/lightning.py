@@ -49,9 +49,11 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
         return _start_ranks(machine, call, "spawn")
     is_refused = refuses_to_fork(machine, call, strategies, "Trainer.fit")
     if not strategies or not all(forks([name]) for name in strategies):
-        # Where only one of several strategies forks, another one goes on.
         stage = call.path.rpartition(".")[2]
-        return [(after, unknown("fit", call.site)) for after in _trains(machine, call, obj, stage)]
+        # Where one of several strategies forks, another one trains here; what comes next is then not told that it did.
+        untold = state.clone() if forks(strategies) else None
+        trained = _trains(machine, call, obj, stage)
+        return [(after, unknown("fit", call.site)) for after in (trained if untold is None else [untold])]
     if is_refused:
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     return _start_ranks(machine, call, "fork")
