@@ -61,6 +61,13 @@ def test_a_call_that_may_have_averted_it_is_followed() -> None:
     assert [note for note in found.notes if f"cut off: more than {MOST_STEPS} steps" in note]
 
 
+@pytest.mark.parametrize("word", ["num_chains", "parallelize"])
+def test_a_word_that_starts_something_only_beside_its_library_holds_no_call(word: str) -> None:
+    program = f"from numbers_only import idle\n{HEAD}" + main("torch.cuda.init()", "idle()", LAUNCH)
+    found = checked({"numbers_only.py": idle(f"{word} = found"), "program.py": program})
+    assert said(found) == [("CUD101", Severity.ERROR)]
+
+
 @pytest.mark.parametrize(
     "settle",
     ["mp.set_start_method('spawn', force=True)", "torch.cuda.set_device(0)"],

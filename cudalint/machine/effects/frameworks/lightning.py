@@ -46,13 +46,17 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
     obj = library_object(call)
     strategies = [] if obj is None else strings(obj.fields.get("<strategy>", ()))
     if strategies and all(name.startswith(_SPAWNS) for name in strategies):
-        return _spawn(machine, call)
-    if not forks(strategies):
+        return _start_ranks(machine, call, "spawn")
+    is_refused = refuses_to_fork(machine, call, strategies, "Trainer.fit")
+    if not strategies or not all(forks([name]) for name in strategies):
         stage = call.path.rpartition(".")[2]
-        return [(after, unknown("fit", call.site)) for after in _trains(machine, call, obj, stage)]
-    if not refuses_to_fork(machine, call, strategies, "Trainer.fit"):
-        return [(state, unknown("fit", call.site))]
-    return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+        # Where one of several strategies forks, another one trains here; what comes next is then not told that it did.
+        untold = state.clone() if forks(strategies) else None
+        trained = _trains(machine, call, obj, stage)
+        return [(after, unknown("fit", call.site)) for after in (trained if untold is None else [untold])]
+    if is_refused:
+        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    return _start_ranks(machine, call, "fork")
 
 
 _FORKS = ("ddp_fork", "ddp_notebook")
@@ -61,11 +65,12 @@ _SPAWNS = "ddp_spawn"
 _GIVEN = ("model", "datamodule", "train_dataloaders", "val_dataloaders", "dataloaders")
 
 
-def _spawn(machine: Machine, call: Call) -> Results:
-    """``Trainer(strategy="ddp_spawn").fit(model)``: trains in ranks that are started afresh."""
+def _start_ranks(machine: Machine, call: Call, method: str) -> Results:
+    """``Trainer(strategy="ddp_spawn").fit(model)``: trains in ranks that are started afresh, or ("ddp_fork") forked."""
     state = call.state
     what = f"Trainer.{call.path.rpartition('.')[2]}"
-    if bootstrapping(machine, call, f"{what}()") or daemon_child(machine, call, f"{what}()"):
+    is_fresh = method == "spawn"
+    if (is_fresh and bootstrapping(machine, call, f"{what}()")) or daemon_child(machine, call, f"{what}()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     given = {name: value for name in _GIVEN if (value := call.get(name)) is not None}
     trainer: Value = (call.receiver,) if call.receiver is not None else NONE
@@ -74,7 +79,7 @@ def _spawn(machine: Machine, call: Call) -> Results:
         launcher=what,
         family="spawn",
         anchor=call.site,
-        chain=machine.chain(state, call.site, f"{what}() spawns the ranks"),
+        chain=machine.chain(state, call.site, f"{what}() {method}s the ranks"),
         many=False,
         reused=False,
         daemon=False,
@@ -84,15 +89,16 @@ def _spawn(machine: Machine, call: Call) -> Results:
         label="rank",
         shares=False,
         waits=True,
+        looks=not is_fresh,
     )
-    ended = workers.start(machine, state, call.frame, start, Way("spawn", True, explicit=True))
+    ended = workers.start(machine, state, call.frame, start, Way(method, True, explicit=True))
     if workers.raise_in_parent(machine, state, call.frame, [ended]):
         return []
     return [(state, unknown("fit", call.site))]
 
 
 def trains_in_rank(machine: Machine, call: Call) -> Results:
-    """A rank that a trainer spawned."""
+    """A rank that a trainer started."""
     trainer, stage, *_ = call.args
     found = call.state.get(atom) if isinstance(atom := only(trainer), Ref) else None
     name = next(iter(strings(stage)), "fit")
