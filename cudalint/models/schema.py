@@ -118,7 +118,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "plain": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
-_METHODS = frozenset({"aside", "compute", "likely"})
+_METHODS = frozenset({"aside", "compute", "likely", "parts"})
 _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
