@@ -72,6 +72,8 @@ class Library(Mutable):
     likely: set[str] = field(default_factory=set)
     # Parts of objects on a GPU that never lie there.
     aside: set[str] = field(default_factory=set)
+    # Attributes of what lies on a GPU that are no methods, and lie there too.
+    parts: set[str] = field(default_factory=set)
     # What is said of names in one word each, and the arguments that functions call, by their names.
     traits: Traits = field(default_factory=Traits)
     called_arguments: set[str] = field(default_factory=set)
@@ -315,6 +317,7 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     library.computing.update(_list(_table(document, "methods").get("compute")))
     library.likely.update(_list(_table(document, "methods").get("likely")))
     library.aside.update(_list(_table(document, "methods").get("aside")))
+    library.parts.update(_list(_table(document, "methods").get("parts")))
     library.called_arguments.update(_list(_table(document, "arguments").get("called")))
     library.unfamiliar.learn(_table(document, "unfamiliar"))
     for entry in _entries(document, "trait"):

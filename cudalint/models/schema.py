@@ -118,7 +118,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "plain": list,
 }
 _WORDS = frozenset({"gpu", "starts", "processes"})
-_METHODS = frozenset({"aside", "compute", "likely"})
+_METHODS = frozenset({"aside", "compute", "likely", "parts"})
 _ARGUMENTS = frozenset({"called"})
 _UNFAMILIAR = frozenset(
     {
@@ -159,13 +159,13 @@ DOES = frozenset(
         "accelerator", "accelerator.device", "accelerator.prepare", "argparse.add", "argparse.command",
         "argparse.commands",
         "argparse.defaults",
-        "argparse.parse", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
+        "argparse.parse", "argparse.record", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
         "buffer", "buffer.contents", "built-with", "builtins.contains", "cache", "call",
         "at-exit", "sampler.listed", "sampler.drawn", "fork.hooks", "backward",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.batch",
-        "collective.object", "command.add", "command.call", "command.group",
+        "collective.object", "command.add", "command.call", "command.wrapped", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
         "pipeline.make", "pipeline.run", "command.given", "command.handed", "command.invoke", "command.run",
         "command.option",
@@ -191,7 +191,7 @@ DOES = frozenset(
         "dict.wrap",
         "dispatch", "dispatch.call", "dispatch.register", "dispatch.registered", "drawn", "engine", "enumerate",
         "environ.contains",
-        "copied-environ", "environ.delete", "environ.get", "environ.joined", "environ.preset",
+        "copied-environ", "environ.delete", "environ.get", "environ.read", "environ.joined", "environ.preset",
         "environ.set", "environ.settings",
         "environ.update", "environ.worker", "environments", "environments.of",
         "environments.copies", "dataset.mapped", "dataset.stages", "dataset.moved", "dataset.fetched", "loader.eager",
@@ -211,7 +211,7 @@ DOES = frozenset(
         "group.size", "growth", "growth.configured", "gunicorn.run",
         "gunicorn.set", "delattr", "hasattr", "identity", "import-module", "is-initialized", "isinstance",
         "isinstance-of-type", "issubclass", "register-class", "register-reducer", "set-item", "argv", "not-at-exit",
-        "is-callable", "is-class", "is-dataclass", "iter", "options.parsed", "options.parser",
+        "is-callable", "is-class", "is-dataclass", "iter", "options.own", "options.parsed", "options.parser",
         "job", "job.decorator", "jobs.run",
         "kernel", "kernel.made", "keras.dataset", "keras.fit", "keras.generated", "keras.model", "keras.rows",
         "len", "lent", "like", "list.init", "list.method", "managed", "load", "load.item", "loader", "loader.info",

@@ -37,6 +37,8 @@ _METACLASS = "metaclass"
 _PLAIN_BASES = frozenset({"abc.ABC", "typing.Generic", "typing.Protocol", "builtins.object"})
 # Classes that say something to type checkers alone: what they make is a dict.
 _TYPED_DICTS = frozenset({"typing.TypedDict", "typing_extensions.TypedDict"})
+# Classes whose annotated names are options.
+_OPTIONS = "cudalint.options"
 # That it was ``dataclasses.dataclass`` that made a class, and that its fields are given by their names.
 _STANDARD, _RECORD, _BY_NAME = Lib("dataclasses.dataclass"), "dataclass", "kw_only"
 _OF_FIELDS, _APART = "field", "apart "
@@ -73,6 +75,7 @@ class Classes(Core):
             made = replace(made, asks_first=_asks_first(made, last), told=told)
             if is_dataclass or is_protocol(made):
                 made = replace(made, fields=tuple(self._fields(node.body, scope, last, is_dataclass)))
+            if is_dataclass or is_protocol(made) or self._derives_from_record(bases, current, _OPTIONS):
                 made = replace(made, types=tuple(_types(node.body)))
             ref = last.new(("classobj", frame.module, node.ordinal), made)
             self.own_methods(scope, ref, last)
@@ -265,11 +268,12 @@ class Classes(Core):
         is_known = all(isinstance(item, str) for item in items) and "__dict__" not in items
         return {str(item) for item in items} if is_known else None
 
-    def _derives_from_record(self, bases: Iterable[Value], state: State) -> bool:
-        """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel)."""
+    def _derives_from_record(self, bases: Iterable[Value], state: State, kind: str = "cudalint.record") -> bool:
+        """Whether a class gets its ``__init__`` from its annotations because of a base (NamedTuple, BaseModel); of
+        another kind, whether a base is of that."""
         for atom in (a for base in bases for a in base):
             entries = self.mro(atom, state) if isinstance(atom, Ref) else (atom.path,) if isinstance(atom, Lib) else ()
-            if any(isinstance(e, str) and self.library.is_a(e, "cudalint.record") for e in entries):
+            if any(isinstance(e, str) and self.library.is_a(e, kind) for e in entries):
                 return True
         return False
 

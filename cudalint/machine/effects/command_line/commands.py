@@ -8,7 +8,7 @@ from cudalint.machine import questions
 from cudalint.machine.effects.stdlib import flags
 from cudalint.machine.effects.stdlib.environment import note_machines
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Closure, LibraryObject, Sequence
+from cudalint.machine.heap import Class, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.state import State
@@ -34,8 +34,9 @@ from cudalint.structs import replace
 # A function with one of its options, and a command as which a function is run: their first argument is the function.
 _GIVEN, _RUN = (Lib("cudalint.option.given"),), (Lib("cudalint.command.run"),)
 _HANDED = (Lib("cudalint.command.handed"),)
+_FILLED = (Lib("cudalint.command.filled"),)
 # What is called in the place of a function, which it is given first.
-_AROUND = (_GIVEN, _RUN, _HANDED)
+_AROUND = (_GIVEN, _RUN, _HANDED, _FILLED)
 # What is kept of an option besides its value.
 _OF_OPTION = frozenset({"name", "names", "callback", "default", "type", "is_flag", "envvar"})
 # The type of an option that is one of few words, and where it keeps them.
@@ -155,11 +156,50 @@ def _asked(call: Call, names: list[str], default: Value) -> Value:
 
 def call_function(machine: Machine, call: Call) -> Results:
     """``typer.run(main)``: a function, or a class of records, whose parameters are the options."""
-    function = call.args[0] if call.args else call.get("function") or ()
-    asked = flags.of_function(machine, function, call.state, flags.own_line(machine, call.state))
+    function = call.args[0] if call.args else call.get(call.text("function") or "function") or ()
+    line = flags.own_line(machine, call.state)
+    asked = flags.of_function(machine, function, call.state, line)
     if not function:
         return [(call.state, unknown("call", call.site))]
-    return machine.call_value(function, [], asked, call.state, call.frame, call.site)
+    paths: list[tuple[State, dict[str, Value]]] = [(call.state, asked)]
+    for name, cls in _records_asked(machine, function, call.state) if call.text("kind") == "records" else ():
+        paths = [
+            (after, {**given, name: made})
+            for state, given in paths
+            for after, made in machine.call_value(
+                cls, [], flags.of_function(machine, cls, state, line), state, call.frame, call.site
+            )
+        ]
+    return [
+        result
+        for state, given in paths
+        for result in machine.call_value(function, [], given, state, call.frame, call.site)
+    ]
+
+
+def _records_asked(machine: Machine, function: Value, state: State) -> list[tuple[str, Value]]:
+    """The parameters of a function without a default that are objects of a class of the program, and of which."""
+    found = _within(function, state)
+    if found is None:
+        return []
+    own = {name for name, _ in found.defaults}
+    kinds = [
+        (param.name, machine.lookup(param.type, state, Ref(("module", found.module))) or ())
+        for param in found.function.params
+        if param.type and param.name not in own
+    ]
+    return [
+        (name, kind) for name, kind in kinds if isinstance(at := only(kind), Ref) and isinstance(state.get(at), Class)
+    ]
+
+
+def wrapped(machine: Machine, call: Call) -> Results:
+    """``@pyrallis.wrap()``: the function is the program, which its first argument is made for when it is called."""
+    function = call.args[0] if call.args else ()
+    if not function or not _callable(function, call.state):
+        return [(call.state, (Lib("cudalint.command.wrap"),))]
+    register(machine, function, call.state)
+    return [(call.state, (Partial(_FILLED, (function,), ()),))]
 
 
 def _texts(call: Call) -> list[str]:

@@ -406,8 +406,10 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, 
     kind = _type_asked(machine, tensor, name)
     if name in machine.library.metadata.get(kind, frozenset()):
         return [(state, (Lib(f"builtins.metadata.{name}"),))]
-    if name in ("data", "grad", "T", "mT", "real", "imag"):
-        return [(state, (tensor.computed if name == "grad" else tensor,))]
+    if name == "grad":
+        return [(state, (tensor.computed,))]
+    if name in machine.library.parts:
+        return [(state, (tensor,))]
     return [(state, (Bound(Lib(f"{kind}.{name}"), tensor),))]
 
 

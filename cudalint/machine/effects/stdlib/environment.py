@@ -28,6 +28,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
+    constant,
     only,
     strings,
     unknown,
@@ -59,6 +60,10 @@ RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
 # What a library reads while it is imported, and never again (jax 0.11: ``config.py`` makes its flags then; numba 0.6x:
 # ``numba.cuda`` is the simulator, or not).
 _READ_AT_IMPORT = {"JAX_PLATFORMS": "jax", "JAX_PLATFORM_NAME": "jax", "NUMBA_ENABLE_CUDASIM": "numba"}
+_BOOL = (Lib("builtins.bool"),)
+# The texts that libraries take for true and for false.
+_YES = frozenset({"y", "yes", "t", "true", "on", "1"})
+_NO = frozenset({"n", "no", "f", "false", "off", "0"})
 _OF_MEETING = frozenset({*RENDEZVOUS, "RANK", "WORLD_SIZE"})
 
 
@@ -92,6 +97,34 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if call.frame.tries and not call.path.endswith("get") and (name == VISIBLE or name not in OFTEN_SET):
         return _set_or_not(machine, call, name)
     return [(call.state, unknown("environ", name))]
+
+
+def environ_read(machine: Machine, call: Call) -> Results:
+    """``config("DEVICE", default="cuda", cast=str)``: a variable that a library reads, and makes something of."""
+    name, default, cast = call.get("name"), call.get("default"), call.get("cast") or NONE
+    args = [value for value in (name, default) if value is not None]
+    path = "os.environ.get" if default is not None else "os.environ.__getitem__"
+    results = environ_get(machine, replace(call, path=path, args=args, kwargs={}))
+    kind = call.path.rpartition(".")[2]
+    return [
+        result
+        for state, value in results
+        for result in (
+            [(state, _as_kind(value, "bool" if cast == _BOOL else kind))]
+            if cast in (NONE, _BOOL)
+            else machine.call_value(cast, [value], {}, state, call.frame, call.site)
+        )
+    ]
+
+
+def _as_kind(value: Value, kind: str) -> Value:
+    """What a library makes of the text of a variable."""
+    text = constant(value)
+    if isinstance(text, str) and kind == "int" and text.strip().isdecimal():
+        return const(int(text))
+    if isinstance(text, str) and kind == "bool" and text.lower() in (*_YES, *_NO):
+        return const(text.lower() in _YES)
+    return value
 
 
 def _set_or_not(machine: Machine, call: Call, name: str) -> Results:

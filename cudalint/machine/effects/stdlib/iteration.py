@@ -405,7 +405,7 @@ def consume(machine: Machine, call: Call) -> Results:
         asks = bool(rounds) and key != NONE
         after = [s for s, _ in machine.call_value(key, rounds[:1], {}, state, call.frame, call.site)] if asks else []
         inner.state = after[0] if after else state
-        answer = _answer(machine, call, rounds, state)
+        answer = union(rounds) if asks and call.path in _CHOICES else _answer(machine, call, rounds, state)
         results.extend((s, answer or value) for s, value in arrays.like(machine, inner))
     return results
 

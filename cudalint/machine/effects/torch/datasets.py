@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import initialised, library_object
-from cudalint.machine.effects.torch.fetching import GIVE_ONE, INDICES, fetch_held, transformed
+from cudalint.machine.effects.torch.fetching import GIVE_ONE, INDICES, TARGET, TOGETHER, fetch_held, transformed
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
@@ -128,7 +128,32 @@ def transform_dataset(machine: Machine, call: Call) -> Results:
     transform = call.get(call.text("function", "transform")) or NONE
     if transform != NONE and call.text("kind") == "cached" and not choices.spared(call):
         return _cached(machine, call, transform)
-    return [_transforming(call, call.state, {} if transform == NONE else {"<transform>": transform})]
+    fields = {} if transform == NONE else {"<transform>": transform}
+    if call.text("kind") == "vision":
+        fields = _of_vision(call, transform)
+        if call.path.endswith(".__init__") and initialised(call, {**fields, **_kept_functions(call)}):
+            return [(call.state, NONE)]
+    return [_transforming(call, call.state, fields)]
+
+
+def _of_vision(call: Call, transform: Value) -> dict[str, Value]:
+    """What a dataset of torchvision makes an item by: it reads, transforms what it read and the target, then both."""
+    steps = [step for step in (call.get("loader") or NONE, transform) if step != NONE]
+    fields: dict[str, Value] = {}
+    if steps:
+        fields["<transform>"] = steps[0] if len(steps) == 1 else in_turn(steps, call.state, call.site)
+    for name, place in (("target_transform", TARGET), ("transforms", TOGETHER)):
+        if (given := call.get(name) or NONE) != NONE:
+            fields[place] = given
+    return fields
+
+
+def _kept_functions(call: Call) -> dict[str, Value]:
+    """The attributes of an object of the program's own class that its base keeps these functions in."""
+    kept = {name: given for name in ("loader", "transforms") if (given := call.get(name)) is not None}
+    if not call.open:
+        kept |= {name: call.get(name) or NONE for name in ("transform", "target_transform")}
+    return kept
 
 
 def _transforming(call: Call, state: State, fields: dict[str, Value]) -> tuple[State, Value]:

@@ -32,7 +32,9 @@ from cudalint.machine.values import (
 )
 
 # What datasets of a library are made of.
-_HELD = frozenset({"<tensors>", "<transform>", "<wrapped>", "<stacked>"})
+_HELD = frozenset({"<tensors>", "<transform>", "<target>", "<together>", "<wrapped>", "<stacked>"})
+# What makes the target of an item, and what is called with both.
+TARGET, TOGETHER = "<target>", "<together>"
 # The field of a subset that says which samples of a dataset are its own.
 INDICES = "<indices>"
 # The methods by which a dataset gives samples, in the order in which a loader looks for them: all of a batch at once go
@@ -207,6 +209,8 @@ def fetch_held(
     """An item of what a dataset of a library was made of, if that is known."""
     if "<tensors>" in fields:
         return _from_tensors(machine, fields["<tensors>"], state, frame, site)
+    if TARGET in fields or TOGETHER in fields:
+        return _with_target(machine, fields, state, frame, site)
     if "<transform>" in fields:
         return transformed(machine, fields["<transform>"], state, frame, site)
     if "<wrapped>" in fields:
@@ -215,6 +219,29 @@ def fetch_held(
     if "<stacked>" in fields:
         return _from_each(machine, fields["<stacked>"], state, frame, site, methods, depth)
     return [(state, unknown("sample", site, state.process.identity))]
+
+
+def _with_target(machine: Machine, fields: Mapping[str, Value], state: State, frame: Frame, site: Site) -> Results:
+    """An item and its target, each as its own function gives it, or both as one does."""
+    paths: list[tuple[State, list[Value]]] = [(state, [])]
+    for name in ("<transform>", TARGET):
+        function = fields.get(name, NONE)
+        paths = [
+            (after, [*made, value])
+            for current, made in paths
+            for after, value in (
+                [(current, unknown("sample", site, name, state.process.identity))]
+                if function == NONE
+                else transformed(machine, function, current, frame, site)
+            )
+        ]
+    if TOGETHER in fields:
+        return [
+            result
+            for current, made in paths
+            for result in machine.call_value(fields[TOGETHER], made, {}, current, frame, site)
+        ]
+    return [(after, (after.new(("sample", site), Sequence("tuple", tuple(made))),)) for after, made in paths]
 
 
 def _from_each(
