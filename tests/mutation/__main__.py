@@ -29,7 +29,7 @@ TESTS = Path(__file__).resolve().parent.parent
 # What judges by default: tests of what is found, and how it is said and repaired, which run in this process.
 JUDGES = (
     "fixtures", "folder_fixtures", "projects", "library_calls", "process_effects", "servers", "classes", "conditions",
-    "notes", "doubts", "rules", "said", "models", "questions", "relevance", "report", "blocks", "changes",
+    "decisions", "notes", "doubts", "rules", "said", "models", "questions", "relevance", "report", "blocks", "changes",
     "consistency", "cuts", "rule_pages", "settings_files",
 )  # fmt: skip
 # What judges the way from a command to its report, and which entries there are, instead or as well.
