@@ -125,6 +125,9 @@ LEFT_TO_A_WHOLE_CHECK = {
         "a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811",
         "videotrans/task/trans_create.py",
     ),
+    # What is found stands in the module of the handler, or of the ranks; only its trace begins here.
+    ("a handler of a file that knows nothing of the application that names it", "main.py"),
+    ("ranks that another program starts, all of which see all GPUs", "launcher.py"),
     (PAGE, "tab.py"),
     (PAGE, "shared.py"),
     ("the same of a handler that tells how far it is", "tab.py"),
