@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cudalint.machine import enums
-from cudalint.machine.heap import ARGV, Class, Closure, Scope, Sequence
+from cudalint.machine.heap import ARGV, Class, Closure, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -76,7 +76,7 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
     atom = atom.function if isinstance(atom, Bound) else atom
     found = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(found, Class) and isinstance(atom, Ref) and not machine.record_fields(atom, state):
-        found = _initialiser(machine, atom, state)
+        found = _initialiser(machine, Instance(atom, {}, found.site), state)
     kinds: dict[str, str] = {}
     listed: dict[str, tuple[str, ...]] = {}
     match found:
@@ -116,15 +116,11 @@ def of_function(machine: Machine, function: Value, state: State, line: Line | No
     return flags
 
 
-def _initialiser(machine: Machine, cls: Ref, state: State) -> Closure | None:
-    """The ``__init__`` of a class, where the program wrote it."""
-    for base in machine.mro(cls, state):
-        scope = state.get(base.scope) if isinstance(base, Class) else None
-        atom = only(scope.variables.get("__init__", ())) if isinstance(scope, Scope) else None
-        made = state.get(atom) if isinstance(atom, Ref) else None
-        if isinstance(made, Closure):
-            return made
-    return None
+def _initialiser(machine: Machine, made: Instance, state: State) -> Closure | None:
+    """The ``__init__`` by which an object is made, where the program wrote it."""
+    method = machine.user_method(made, "__init__", state)
+    found = state.get(method) if isinstance(method, Ref) else None
+    return found if isinstance(found, Closure) else None
 
 
 def _words_of(default: Value, state: State) -> dict[str, Value]:
