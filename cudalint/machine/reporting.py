@@ -88,26 +88,28 @@ def _supposes(fact: Fact) -> bool:
     return holds and isinstance(question, tuple) and question[0] in ("isinstance", TAKES, USES, STARTS)
 
 
+# What a path was told of something that the code does not show, and the doubt that comes of it: the first one counts.
+_IN_DOUBT = {
+    (INSTALLED, False): Doubt.MISSING,
+    (DEFINES, True): Doubt.DEFINED,
+    (DEFINES, False): Doubt.DEFINED,
+    (USES, True): Doubt.USES,
+    (STARTS, True): Doubt.STARTS,
+    (TAKES, True): Doubt.TYPE,
+    (BUILT, True): Doubt.BUILT,
+    (BEFORE, True): Doubt.RELEASE,
+}
+
+
 def _doubt(machine: Machine, certain: bool, facts: tuple[Fact, ...]) -> Doubt | None:
-    if any(isinstance(question, tuple) and question[0] == INSTALLED and not answer for question, answer in facts):
-        return Doubt.MISSING
-    if any(isinstance(question, tuple) and question[0] == DEFINES for question, _ in facts):
-        return Doubt.DEFINED
-    if any(isinstance(question, tuple) and question[0] == USES and answer for question, answer in facts):
-        return Doubt.USES
-    if any(isinstance(question, tuple) and question[0] == STARTS and answer for question, answer in facts):
-        return Doubt.STARTS
-    if any(isinstance(question, tuple) and question[0] == TAKES and answer for question, answer in facts):
-        return Doubt.TYPE
-    if any(isinstance(question, tuple) and question[0] == BUILT and answer for question, answer in facts):
-        return Doubt.BUILT
-    if any(isinstance(question, tuple) and question[0] == BEFORE and answer for question, answer in facts):
-        return Doubt.RELEASE
+    told = {(question[0], answer) for question, answer in facts if isinstance(question, tuple)}
+    for about, doubt in _IN_DOUBT.items():
+        if about in told:
+            return doubt
     if any(answer and question in machine.record.stand_ins for question, answer in facts):
         return Doubt.DEVICE
     if machine.record.cut is not None:
         return Doubt.CUT
     if certain:
         return None
-    has_workers = any(isinstance(question, tuple) and question[0] == WORKERS for question, _ in facts)
-    return Doubt.WORKERS if has_workers else Doubt.METHOD
+    return Doubt.WORKERS if (WORKERS, True) in told else Doubt.METHOD

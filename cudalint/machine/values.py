@@ -251,6 +251,11 @@ Value = tuple[Atom, ...]
 NONE: Value = (Const(None),)
 TRUE: Value = (Const(True),)
 FALSE: Value = (Const(False),)
+# What libraries make of texts that stand for a truth (as ``distutils.util.strtobool`` did), in lower case.
+TRUTHS = {
+    **dict.fromkeys(("1", "on", "t", "true", "y", "yes"), True),
+    **dict.fromkeys(("0", "off", "f", "false", "n", "no"), False),
+}
 EACH: Value = (Rank("each"),)
 CPU = Dev("cpu")
 # The identity of a ``torch.device`` of which the code does not show what it is.

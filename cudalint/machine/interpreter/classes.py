@@ -17,19 +17,29 @@ from cudalint.machine.questions import VISIBLE
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.validators import Validator, note_validators, validators_of
-from cudalint.machine.values import NONE, Atom, Bound, Lib, Partial, Ref, Task, Value, const, constant, only, unknown
+from cudalint.machine.values import (
+    NONE,
+    TRUTHS,
+    Atom,
+    Bound,
+    Lib,
+    Partial,
+    Ref,
+    Task,
+    Value,
+    const,
+    constant,
+    only,
+    unknown,
+)
 from cudalint.structs import replace
 
 # A value that no member of an Enum has.
 _NO_MEMBER = Raised(None, ("ValueError",))
 # A record whose fields are variables of the environment.
 _SETTINGS = "pydantic_settings.BaseSettings"
-# A record that makes of texts what its fields are, and the words that are truths for it.
+# A record that makes of texts what its fields are.
 _CONVERTING = ("pydantic.BaseModel", _SETTINGS)
-_TRUTHS = {
-    **dict.fromkeys(("1", "on", "t", "true", "y", "yes"), True),
-    **dict.fromkeys(("0", "off", "f", "false", "n", "no"), False),
-}
 # What runs behind an ``__init__`` that was made of the fields, and what it is given besides.
 _BEHIND = (("__post_init__", 0), ("model_post_init", 1), ("__attrs_post_init__", 0))
 _METACLASS = "metaclass"
@@ -663,8 +673,8 @@ def _converted(fields: list[tuple[str, Value | None]], given: dict[str, Value]) 
         kind, text = type(constant(default or ())), constant(given.get(name, ()))
         if not isinstance(text, str):
             continue
-        if kind is bool and text.lower() in _TRUTHS:
-            made[name] = const(_TRUTHS[text.lower()])
+        if kind is bool and text.lower() in TRUTHS:
+            made[name] = const(TRUTHS[text.lower()])
         elif kind is int and text.lstrip("-").isdecimal():
             made[name] = const(int(text))
     return made

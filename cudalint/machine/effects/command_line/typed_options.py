@@ -29,8 +29,7 @@ def parsed(machine: Machine, call: Call) -> Results:
     found = library_object(call)
     classes = () if found is None else found.fields.get(_CLASSES, ())
     listed = machine.exact_items(classes, call.state) or [classes]
-    line = own_line(machine, call.state) if call.get("args") is None else None
-    words = words_of(machine, call) or (line.words if line is not None else ())
+    words = _words(machine, call)
     paths: list[tuple[State, list[Value]]] = [(call.state, [])]
     for cls in listed:
         paths = [
@@ -49,9 +48,8 @@ def own(machine: Machine, call: Call) -> Results:
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     if ref is None or not isinstance(found, Instance):
         return [(call.state, unknown("parsed", call.site))]
-    line = own_line(machine, call.state) if call.get("args") is None else None
     states = [call.state]
-    for name, value in _fields_of(machine, call, found, words_of(machine, call) or (line.words if line else ())):
+    for name, value in _fields_of(machine, call, found, _words(machine, call)):
         states = [
             after
             for state in states
@@ -68,20 +66,12 @@ def own(machine: Machine, call: Call) -> Results:
 
 def _fields_of(machine: Machine, call: Call, found: Instance, words: Row[str]) -> list[tuple[str, Value]]:
     """What the annotated names of an object's class become; those that its ``__init__`` set stay so."""
-    values: list[tuple[str, Value]] = []
     listed = words_of_fields(machine, found.cls, call.state)
-    for name in machine.field_types(found.cls, call.state):
-        if name in found.attributes:
-            continue
-        default = _default_of(machine, call, name)
-        given = _among(words, name)
-        option = unknown("option", call.site, f"--{name}", "choice")
-        known = constant(default or ())
-        if given is None and isinstance(known, str):
-            machine.record.offers.add(f"--{name}", known, listed.get(name, ()))
-        settled = option if default is None else as_option(default, option)
-        values.append((name, settled if given is None else _as_default(default, given, option)))
-    return values
+    names = (name for name in machine.field_types(found.cls, call.state) if name not in found.attributes)
+    return [
+        (name, _option(machine, call, name, _default_of(machine, call, name), words, listed.get(name, ())))
+        for name in names
+    ]
 
 
 def _default_of(machine: Machine, call: Call, name: str) -> Value | None:
@@ -97,9 +87,10 @@ def record(machine: Machine, call: Call) -> Results:
     """``parser.add_arguments(Options, dest="options")``: an object of a class, in the namespace."""
     cls, dest = call.get("dataclass") or (), constant(call.get("dest") or ())
     made: Results = [(call.state, cls)]
-    if isinstance(call.state.get(atom), Class) if isinstance(atom := only(cls), Ref) else False:
+    atom = only(cls)
+    if isinstance(atom, Ref) and isinstance(call.state.get(atom), Class):
         line = own_line(machine, call.state)
-        options = _options(machine, call, only(cls), () if line is None else line.words, call.state)
+        options = _options(machine, call, atom, () if line is None else line.words, call.state)
         made = machine.call_value(cls, [], options, call.state, call.frame, call.site)
     results: Results = []
     for state, value in made:
@@ -122,16 +113,27 @@ def _options(machine: Machine, call: Call, cls: Atom | None, words: Row[str], st
     options: dict[str, Value] = {}
     listed = words_of_fields(machine, cls, state)
     for name, default in machine.record_fields(cls, state):
-        given = _among(words, name)
-        known = constant(default or ())
-        if given is None and isinstance(known, str):
-            machine.record.offers.add(f"--{name}", known, listed.get(name, ()))
-        option = unknown("option", call.site, f"--{name}", "choice")
-        if given is not None:
-            options[name] = _as_default(default, given, option)
-        elif not isinstance(only(default or ()), Task):
-            options[name] = option if default is None else as_option(default, option)
+        if not isinstance(only(default or ()), Task) or _among(words, name) is not None:
+            options[name] = _option(machine, call, name, default, words, listed.get(name, ()))
     return options
+
+
+def _option(machine: Machine, call: Call, name: str, default: Value | None, words: Row[str], listed: Row[str]) -> Value:
+    """What an option becomes by some words, or by its default, which may be another of those ``listed``."""
+    option = unknown("option", call.site, f"--{name}", "choice")
+    given = _among(words, name)
+    if given is not None:
+        return _as_default(default, given, option)
+    known = constant(default or ())
+    if isinstance(known, str):
+        machine.record.offers.add(f"--{name}", known, listed)
+    return option if default is None else as_option(default, option)
+
+
+def _words(machine: Machine, call: Call) -> Row[str]:
+    """The words that are parsed: those that the call is given, or else the program's own, as far as they are known."""
+    line = own_line(machine, call.state) if call.get("args") is None else None
+    return words_of(machine, call) or (() if line is None else line.words)
 
 
 def _among(words: Row[str], name: str) -> str | None:

@@ -10,7 +10,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Selected, State
-from cudalint.machine.values import CPU, FALSE, TRUE, Dev, Rank, Ref, strings, union, unknown
+from cudalint.machine.values import CPU, FALSE, TRUE, TRUTHS, Dev, Rank, Ref, strings, union, unknown
 from cudalint.structs import replace
 
 _MODULE = "torch.nn.Module"
@@ -41,14 +41,10 @@ def accelerator_device(machine: Machine, call: Call) -> Results:
     return [(call.state, (CPU,))] if on_cpu else gpu_call(machine, call)
 
 
-# What a variable of the environment may say for yes.
-_YES = frozenset({"1", "on", "t", "true", "y", "yes"})
-
-
 def _is_told_cpu(call: Call) -> bool:
     """Whether a variable of the environment says that no GPU is to be used."""
     said = strings(call.state.process.environ(call.text("unless-env")) or ())
-    return len(said) == 1 and said[0].lower() in _YES
+    return len(said) == 1 and TRUTHS.get(said[0].lower()) is True
 
 
 def _is_rank(state: State) -> bool:

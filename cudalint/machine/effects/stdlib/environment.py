@@ -21,6 +21,7 @@ from cudalint.machine.values import (
     FALSE,
     NONE,
     TRUE,
+    TRUTHS,
     Const,
     Lib,
     Rank,
@@ -61,9 +62,6 @@ RENDEZVOUS = frozenset({"MASTER_ADDR", "MASTER_PORT"})
 # ``numba.cuda`` is the simulator, or not).
 _READ_AT_IMPORT = {"JAX_PLATFORMS": "jax", "JAX_PLATFORM_NAME": "jax", "NUMBA_ENABLE_CUDASIM": "numba"}
 _BOOL = (Lib("builtins.bool"),)
-# The texts that libraries take for true and for false.
-_YES = frozenset({"y", "yes", "t", "true", "on", "1"})
-_NO = frozenset({"n", "no", "f", "false", "off", "0"})
 _OF_MEETING = frozenset({*RENDEZVOUS, "RANK", "WORLD_SIZE"})
 
 
@@ -122,8 +120,8 @@ def _as_kind(value: Value, kind: str) -> Value:
     text = constant(value)
     if isinstance(text, str) and kind == "int" and text.strip().isdecimal():
         return const(int(text))
-    if isinstance(text, str) and kind == "bool" and text.lower() in (*_YES, *_NO):
-        return const(text.lower() in _YES)
+    if isinstance(text, str) and kind == "bool" and text.lower() in TRUTHS:
+        return const(TRUTHS[text.lower()])
     return value
 
 
