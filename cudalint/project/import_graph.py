@@ -41,11 +41,7 @@ class ImportGraph(Mutable):
     _resolved: dict[tuple[str, str, int], str | None] = field(default_factory=dict)
     _children: dict[tuple[str, str], str | None] = field(default_factory=dict)
     _reach: dict[str, frozenset[str]] = field(default_factory=dict)
-    # Whose reach depends on the texts that they name, besides imports.
-    _hands_on: set[str] = field(default_factory=set)
     _imported: dict[str, tuple[_Import, ...]] = field(default_factory=dict)
-    _homes_at_once: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    _homes_ever: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _importers: dict[str, set[str]] | None = None
     # The modules that lie directly in each package.
     _within: dict[str, tuple[str, ...]] | None = None
@@ -54,10 +50,8 @@ class ImportGraph(Mutable):
     _by_name: bool | None = None
 
     def take(self, other: ImportGraph) -> None:
-        """Have the imports of a program whose files import the same, and hand on what they are told alike."""
+        """Have the imports of a program whose files import the same."""
         self._imported, self._importers = dict(other._imported), other._importers
-        self._homes_at_once, self._homes_ever = dict(other._homes_at_once), dict(other._homes_ever)
-        self._reach = {name: found for name, found in other._reach.items() if name not in other._hands_on}
 
     def _imports(self, name: str) -> tuple[_Import, ...]:
         if name not in self._imported:
@@ -125,7 +119,6 @@ class ImportGraph(Mutable):
             reached = self.reached([name], at_once=False)
             if any(self.facts(one).imports_what_it_is_told for one in reached):
                 reached = self.reached([*self._handed(name), *reached], at_once=False)
-                self._hands_on.add(name)
             self._reach[name] = frozenset(reached)
         return self._reach[name]
 
@@ -152,20 +145,13 @@ class ImportGraph(Mutable):
                 continue
             seen[current] = None
             # Most of what a module imports was seen before it.
-            stack.extend([home for home in self._homes(current, at_once) if home not in seen])
+            imports = self._imports(current)
+            stack.extend([i.home for i in imports if (i.at_once or not at_once) and i.home not in seen])
         return list(seen)
-
-    def _homes(self, name: str, at_once: bool) -> tuple[str, ...]:
-        """The modules that a module imports; ``at_once``: as it is imported."""
-        known = self._homes_at_once if at_once else self._homes_ever
-        found = known.get(name)
-        if found is None:
-            found = known[name] = tuple(i.home for i in self._imports(name) if i.at_once or not at_once)
-        return found
 
     def imports(self, name: str) -> tuple[str, ...]:
         """The modules of the project that a file imports somewhere."""
-        return self._homes(name, at_once=False)
+        return tuple(i.home for i in self._imports(name))
 
     @property
     def importers(self) -> Mapping[str, set[str]]:

@@ -99,7 +99,6 @@ class FileProgram:
         # How much of a module's facts another process was told.
         self._told: dict[str, int] = {}
         self._acting: dict[str, tuple[str, ...]] = {}
-        self._acting_alone: dict[str, list[str]] = {}
         # How many modules an import may lead to that is run in Python's order; of more, those that do something.
         self.most_imported = MOST_IMPORTED
         self._given_gpus: frozenset[str] | None = None
@@ -140,11 +139,10 @@ class FileProgram:
         return result
 
     def _starts_otherwise(self, other: FileProgram, name: str) -> bool:
-        """Whether a file imports other modules there, or what it is told, or may be a program, or start others."""
+        """Whether a file imports other modules there, or may be a program there and not here, or may start others."""
         facts, there = self.facts(name), other.facts(name)
         same = facts.imports == there.imports and facts.guards_main == there.guards_main
         same = same and facts.programs_with_gpus == there.programs_with_gpus
-        same = same and facts.imports_what_it_is_told == there.imports_what_it_is_told
         return not same or facts.classes != there.classes or facts.may_launch != there.may_launch
 
     def modules_called(self, name: str) -> tuple[str, ...]:
@@ -477,15 +475,9 @@ class FileProgram:
         """
         self.reads.imported.add(name)
         if name not in self._acting:
-            found = [n for start in (*self.parents(name), name) for n in self._acting_once(start)]
+            found = [n for start in (*self.parents(name), name) for n in self._acting_from(start)]
             self._acting[name] = tuple(dict.fromkeys(found))
         return self._acting[name]
-
-    def _acting_once(self, name: str) -> list[str]:
-        """The same of a module without its packages, each of which leads to what all of its modules ask for."""
-        if name not in self._acting_alone:
-            self._acting_alone[name] = self._acting_from(name)
-        return self._acting_alone[name]
 
     def _acting_from(self, name: str) -> list[str]:
         reached = self.graph.reached([name], at_once=True)
