@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import call, call_in_child
+from sampling import split
 
 from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
 
@@ -69,8 +70,11 @@ def pytest_collection_finish() -> None:
     gc.set_threshold(50_000, 10, 10)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start what takes longest first, so that in the end no worker waits for another."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Take a sample of large tables; start what takes longest first, so that in the end no worker waits for another."""
+    items[:], left = split(items, config.args)
+    if left:
+        config.hook.pytest_deselected(items=left)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -19,7 +19,7 @@ from cudalint.finding import Finding, Severity
 from cudalint.fixing.rounds import fix
 from cudalint.session import Session
 
-EVERY = every(11)
+EVERY = every(19)
 PROJECTS = [
     pytest.param(text, id=f"{path.stem}: {name}")
     for path in sorted(FOLDER.glob("*.txt"))
