@@ -16,8 +16,7 @@ from hashlib import blake2b
 from cudalint import __version__
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
-# In a compiled wheel the machine is a library beside its source.
-_CODE = (".py", ".toml", ".so", ".pyd")
+_CODE = (".py", ".toml")
 # Neither takes part in a check, and both are large.
 _APART = frozenset({"__pycache__", "verify", "_fixtures", "_evidence"})
 

@@ -1,8 +1,7 @@
 """The classes that everything immutable, and every piece of state, is made of.
 
 They are structs of msgspec: one is made, compared and hashed in C, and the class itself costs a fiftieth of what a
-dataclass costs to build, which each start of the program pays four hundred times. Options are given here alone,
-since a compiled machine hands none on from the class that it reads.
+dataclass costs to build, which each start of the program pays four hundred times.
 """
 
 from __future__ import annotations

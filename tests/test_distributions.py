@@ -67,7 +67,7 @@ def test_the_wheel_holds_the_package_its_fixtures_and_its_evidence(files: dict[s
 
 
 def test_the_source_distribution_holds_the_rest(tree: Path) -> None:
-    top = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md", "pyproject.toml", "hatch_build.py")
+    top = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "SECURITY.md", "pyproject.toml")
     wanted = below(ROOT, "cudalint", "fixtures", "tests", "docs", ".pre-commit-hooks.yaml", *top)
     wanted -= {"docs/editors/vscode/LICENSE"}  # copied there when the extension is built
     assert below(tree, ".") - {"PKG-INFO", ".gitignore"} == wanted

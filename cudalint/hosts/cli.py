@@ -98,9 +98,7 @@ def _misplaced(_context: click.Context, _parameter: click.Parameter, wanted: boo
 def _version(context: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
     if not wanted or context.resilient_parsing:
         return
-    from cudalint import compiled
-
-    click.echo(f"cudalint {__version__}{' (compiled)' if compiled.is_compiled() else ''}")
+    click.echo(f"cudalint {__version__}")
     context.exit()
 
 

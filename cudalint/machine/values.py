@@ -50,7 +50,7 @@ class Unknown(Partly):
 
 
 def rest_of(sym: Hashable, first: int) -> tuple[Hashable, ...]:
-    """The parts of an identity from one on; a pattern of a compiled module cannot name them."""
+    """The parts of an identity from one on; none of what is no tuple."""
     return sym[first:] if isinstance(sym, tuple) else ()
 
 

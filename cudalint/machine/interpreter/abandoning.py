@@ -11,14 +11,12 @@ from functools import reduce
 from cudalint.machine.frame import Results
 from cudalint.machine.heap import Closure
 from cudalint.machine.interpreter.core import NEW_PART, Begun, Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import join
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import unknown
 
 
-@room
 class Abandoning(Core):
     """Looks for such a call now and then, and leaves the innermost that there is.
 

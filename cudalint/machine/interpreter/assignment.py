@@ -34,7 +34,6 @@ from cudalint.machine.heap import (
     item_field,
 )
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.slices import replaced, without
 from cudalint.machine.state import State
@@ -64,7 +63,6 @@ from cudalint.structs import replace
 _IN_PLACE = {"+": "__iadd__", "|": "__ior__"}
 
 
-@room
 class Assignment(Core):
     """Changes variables and objects."""
 

@@ -32,7 +32,6 @@ from cudalint.machine.heap import (
     item_field,
 )
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.picking import is_choice, picked, questions_of
 from cudalint.machine.slices import is_slice, part, part_of_text
@@ -86,7 +85,6 @@ _CLASS_METHODS = frozenset({"class.method", "own-instance"})
 _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 
 
-@room
 class Attributes(Core):
     """Finds attributes and items."""
 

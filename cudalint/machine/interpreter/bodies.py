@@ -6,14 +6,12 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame
 from cudalint.machine.heap import Closure, Scope
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import merge_imported
 from cudalint.machine.state import State
 from cudalint.machine.toplevel import Bindings, gathered
 from cudalint.structs import replace
 
 
-@room
 class Bodies(Core):
     """Runs the bodies of modules and classes."""
 

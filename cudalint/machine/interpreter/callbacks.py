@@ -13,7 +13,6 @@ from cudalint.machine.classes import Order
 from cudalint.machine.frame import Arguments, Frame, Given, Results
 from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.outcome import OF_INHERITING, OF_LOADERS, Doubt, Kind
 from cudalint.machine.questions import NO_GPU
 from cudalint.machine.state import Process, State
@@ -36,7 +35,6 @@ _DEEPEST = 2
 MOST_EARLIER_STEPS = 700
 
 
-@room
 class Callbacks(Core):
     """Runs each of them once, on a copy, on steps of its own, as if it were called at once.
 

@@ -23,7 +23,6 @@ from cudalint.machine.heap import (
     Sequence,
 )
 from cudalint.machine.interpreter.core import MOST_NESTED, Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_NESTING
 from cudalint.machine.operators import unless_given
 from cudalint.machine.paths import OF_FILES
@@ -65,7 +64,6 @@ _MODULE = "torch.nn.Module"
 _MODULE_CALL = f"{_MODULE}.__call__"
 
 
-@room
 class Calls(Core):
     """Calls values."""
 

@@ -10,7 +10,6 @@ from cudalint.machine.classes import RUNTIME, Order, behind, defines, is_abstrac
 from cudalint.machine.frame import Frame, Given, Raised, Results
 from cudalint.machine.heap import Class, Closure, Dict, Instance, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.keys import MOST_NESTED, is_display
 from cudalint.machine.questions import VISIBLE
@@ -55,7 +54,6 @@ _OF_FIELDS, _APART = "field", "apart "
 _DATACLASS = frozenset({"dataclass", "define", "frozen", "mutable"})
 
 
-@room
 class Classes(Core):
     """Defines classes, and makes instances of them."""
 

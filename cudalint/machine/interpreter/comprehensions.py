@@ -10,7 +10,6 @@ from cudalint.machine import counting, questions, sets
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import NOTHING_LEFT, Dict, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.rounds import MOST_ITEMS, MOST_STEPS, few_rounds, is_long, is_plain, numbers_of, told_apart
 from cudalint.machine.state import State
@@ -24,7 +23,6 @@ _MOST_COPIED = 64
 _PERHAPS: Value = (Unknown("perhaps"),)
 
 
-@room
 class Comprehensions(Core):
     """Makes what comprehensions make."""
 

@@ -10,14 +10,12 @@ from cudalint.machine.assumptions import asking
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.presence import is_filled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Const, Lib, Member, Rank, Ref, Tensor, Unknown, Value, const, constant
 
 
-@room
 class Conditions(Core):
     """Decides whether values are true, or splits paths."""
 

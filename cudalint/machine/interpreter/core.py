@@ -33,8 +33,7 @@ from cudalint.structs import Frozen, replace
 
 # Modules that import one another; an import takes a tenth of the room of a call.
 MOST_IMPORTS = 100
-# Statements and expressions within one another, those of all running calls together. A compiled machine needs room for
-# each on the stack of its process, where Python sees no bound.
+# Statements and expressions within one another, those of all running calls together.
 MOST_NESTED = 1_000
 # The package under which models name what no library calls by a name.
 _OWN = "cudalint"

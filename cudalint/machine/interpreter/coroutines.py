@@ -8,7 +8,6 @@ from __future__ import annotations
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Class, Closure, Generator
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.values import Atom, Bound, Lib, Ref, Value, only
 from cudalint.structs import replace
@@ -19,7 +18,6 @@ _GIVING = frozenset({"process", "pool.apply", "spawn"})
 _WAITING = frozenset({"anyio", "asyncio", "nest_asyncio", "trio", "uvloop"})
 
 
-@room
 class Coroutines(Core):
     """Makes coroutines that wait, and runs them."""
 

@@ -23,7 +23,6 @@ from cudalint.machine.heap import (
 )
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.results import MOST_RESULTS, merge_rows
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import as_key
 from cudalint.machine.presence import is_present
 from cudalint.machine.slices import as_slice
@@ -65,7 +64,6 @@ _UNBOUND = Raised(None, ("UnboundLocalError", "NameError"))
 _MAKE_NAMES = ("__getattr__", "__getattribute__")
 
 
-@room
 class Expressions(Core):
     """Evaluates expressions."""
 

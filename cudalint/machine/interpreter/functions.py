@@ -6,7 +6,6 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryObject, Scope
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Unknown, Value, only
@@ -22,7 +21,6 @@ _LEFT_OPEN = Lib("abc.abstractmethod")
 _ACCESSORS = frozenset({"setter", "deleter", "getter"})
 
 
-@room
 class Functions(Core):
     """Defines functions."""
 

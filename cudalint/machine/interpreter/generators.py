@@ -9,14 +9,12 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine.frame import Around, Frame, Raised, Results, Steps
 from cudalint.machine.heap import Closure, Generator, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Value, only, unknown
 from cudalint.structs import replace
 
 
-@room
 class Generators(Core):
     """Runs generators."""
 

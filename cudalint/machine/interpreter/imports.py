@@ -11,7 +11,6 @@ from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.heap import ARGV, STAR, Scope
 from cudalint.machine.interpreter import lineages
 from cudalint.machine.interpreter.core import MOST_IMPORTS, MOST_NESTED, Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.listings import is_listed
 from cudalint.machine.questions import DEFINES, INSTALLED
 from cudalint.machine.state import State
@@ -26,7 +25,6 @@ _MAKING_NAMES = ("__getattr__", "globals", "locals", "vars", "setattr", "exec", 
 _OF_EVERY_MODULE = ("__file__", "__path__", "__package__", "__doc__", "__spec__", "__loader__", "__builtins__")
 
 
-@room
 class Imports(Core):
     """Imports modules."""
 

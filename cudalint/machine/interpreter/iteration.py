@@ -9,7 +9,6 @@ from cudalint.machine import enums, mappings
 from cudalint.machine.frame import Call, Frame, Results
 from cudalint.machine.heap import Class, Closure, Dict, Generator, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.keys import of_key
 from cudalint.machine.rounds import MOST_ITEMS, few_rounds, rows_of
 from cudalint.machine.state import State
@@ -20,7 +19,6 @@ from cudalint.machine.values import EACH, Atom, Rank, Ref, Tensor, Unknown, Valu
 _MOST_HELD = 3
 
 
-@room
 class Iteration(Core):
     """Goes through what can be iterated."""
 

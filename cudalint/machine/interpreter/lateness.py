@@ -8,13 +8,11 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Given, Results
 from cudalint.machine.heap import Closure, Generator, Scope
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Lib, Value, only
 
 
-@room
 class Lateness(Core):
     """Makes generators of what runs only when it is asked for elements.
 

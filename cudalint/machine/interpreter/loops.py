@@ -12,7 +12,6 @@ from cudalint.machine.counting import Held
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import TAKEN_OF, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.rounds import (
     MOST_STEPS,
     MOST_TURNS,
@@ -42,7 +41,6 @@ class _Going(Mutable):
     supposed: set[questions.Fact] = field(default_factory=set)
 
 
-@room
 class Loops(Core):
     """Runs ``for`` and ``while``."""
 

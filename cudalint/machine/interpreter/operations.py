@@ -6,7 +6,6 @@ from cudalint.machine import exceptions, formats, operators
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Instance
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import Bound, Lib, Ref, Value, const, only, unknown
@@ -22,7 +21,6 @@ _TRUTH = ("__bool__", "__len__")
 _REFUSED = Lib("builtins.NotImplemented")
 
 
-@room
 class Operations(Core):
     """Calls what classes say of operators."""
 

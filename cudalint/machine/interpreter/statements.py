@@ -11,7 +11,6 @@ from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Instance, Scope
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.joining import MOST_STATES
 from cudalint.machine.questions import plain
 from cudalint.machine.state import State
@@ -24,7 +23,6 @@ _REFUSED = Raised(None, ("AssertionError",))
 LAZY_ANNOTATIONS = (3, 14)
 
 
-@room
 class Statements(Core):
     """Runs blocks of statements."""
 

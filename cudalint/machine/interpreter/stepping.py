@@ -11,7 +11,6 @@ from cudalint.ir.yields import has_steps, holds
 from cudalint.machine.frame import Frame, Raised, Results, Steps
 from cudalint.machine.heap import Closure, Generator, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Ref, Value
@@ -19,7 +18,6 @@ from cudalint.machine.values import NONE, Ref, Value
 _ENDED = Raised(None, ("StopIteration",))
 
 
-@room
 class Stepping(Core):
     """Runs generators step by step."""
 

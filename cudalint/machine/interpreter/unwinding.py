@@ -21,7 +21,6 @@ from cudalint.machine.heap import (
     Scope,
 )
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.interpreter.room import room
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.state import State
 from cudalint.machine.trace import Chain, Site, TraceStep
@@ -53,7 +52,6 @@ _EXITS = ("__exit__", "__aexit__")
 _GROUPS = frozenset({"ExceptionGroup", "BaseExceptionGroup"})
 
 
-@room
 class Unwinding(Core):
     """Unwinds ``try`` and ``with``."""
 
