@@ -16,6 +16,7 @@ import pytest
 # changed which it is about, and then its file is named; what all of them have in common a third shows as well.
 SHARES = {
     "test_decisions.py": 3,
+    "test_fixes.py": 3,
     "test_large_tables.py": 3,
     "test_library_calls.py": 3,
     "test_process_effects.py": 3,
@@ -23,7 +24,7 @@ SHARES = {
     "test_repaired_shapes.py": 3,
     "test_robustness.py": 3,
     "test_settings_files.py": 3,
-    "test_spawn_programs.py": 4,
+    "test_spawn_programs.py": 8,
     "test_spawn_safety.py": 3,
     "test_verify_silent.py": 2,
 }
