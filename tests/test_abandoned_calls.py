@@ -132,3 +132,38 @@ def test_a_repair_is_not_called_safe_on_the_ground_of_what_was_left() -> None:
     found = checked({"numbers_only.py": idle(), "program.py": program})
     (fix,) = repaired(found, found.findings).values()
     assert fix.applicability is Applicability.UNSAFE
+
+
+# Each takes a fortieth of the steps by itself, and stands in a function that does something.
+SHORT = "".join(
+    f"def part{i}(x):\n    part{i + 1}(3 * x)\n    part{i + 1}(3 * x + 1)\n    return part{i + 1}(3 * x + 2)\n\n\n"
+    for i in range(3)
+)
+
+
+def short(last: str = "pass") -> str:
+    return f"{SHORT}def part3(x):\n    return x\n\n\ndef short(x):\n    part0(x)\n    {last}\n    return x\n\n\n"
+
+
+def calling_often(imports: str) -> str:
+    calls = (f"short({number})" for number in range(80))
+    return f"{imports}\n{HEAD}" + main("torch.cuda.init()", *calls, LAUNCH)
+
+
+def test_a_function_whose_short_calls_do_nothing_is_left_after_many_of_them() -> None:
+    found = checked({"parts.py": short(), "program.py": calling_often("from parts import short")})
+    assert said(found) == [("CUD101", Severity.ERROR)]
+    assert found.work.cut == 0
+    assert [note for note in found.notes if "calls: not followed to its end" in note and "parts" in note]
+
+
+@pytest.mark.parametrize("last", ["mp.set_start_method('spawn', force=True)", "settle()"])
+def test_one_that_may_have_averted_it_in_any_of_its_calls_is_followed(last: str) -> None:
+    texts = {
+        "settling.py": "import multiprocessing as mp\n\n\ndef settle():\n    mp.set_start_method('spawn', force=True)\n",
+        "parts.py": "import multiprocessing as mp\nfrom settling import settle\n\n\n" + short(last),
+        "program.py": calling_often("from parts import short"),
+    }
+    found = checked(texts)
+    assert said(found) == []
+    assert not [note for note in found.notes if "short() of parts" in note]

@@ -39,6 +39,7 @@ from cudalint.project.markers import (
     mentions_gpu,
     names_modules,
     places_on_gpu,
+    selecting_names,
     selects_device,
     starts_threads,
 )
@@ -144,6 +145,11 @@ class FileFacts(Mutable):
     def selects_device(self) -> bool:
         """Whether the file selects the GPU of a thread."""
         return bool(self._asked("selects", lambda: selects_device(self._text)))
+
+    @property
+    def selecting(self) -> tuple[bytes, ...]:
+        """The functions, methods and classes of the file that select a GPU, or lead there within it."""
+        return tuple(self._asked("selecting", lambda: sorted(selecting_names(self._text))))
 
     @property
     def may_register(self) -> bool:
@@ -318,6 +324,7 @@ _FACTS: Mapping[str, str] = {
     "leads": "leading",
     "threads": "starts_threads",
     "selects": "selects_device",
+    "selecting": "selecting",
     "registers": "may_register",
     "serves": "may_serve",
     "answers": "may_answer",

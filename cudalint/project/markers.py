@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from cudalint.models.vocabulary import Marks, Vocabulary
 from cudalint.project.blocks import end_of_body, run_at_import, runs_at_once
@@ -394,11 +394,32 @@ def leading_names(text: Text) -> frozenset[bytes]:
     outer = (found for found in _DEFINED.finditer(text.data) if not found[1])
     named = [(found[2], _body(text.data, found.end(), 0)) for found in outer]
     named.extend((found[1], found.group()) for found in _BOUND_AT_TOP.finditer(text.data))
-    leading = {name for name, body in named if _mentions_launcher(Text.of(body, text.vocabulary))}
+    return _leading(text, named, _mentions_launcher)
+
+
+def selecting_names(text: Text) -> frozenset[bytes]:
+    """What a file defines, methods as well, that selects a GPU, itself or by something else of it that it calls."""
+    if not selects_device(text):
+        return frozenset()
+    named = [(found[2], _body(text.data, found.end(), len(found[1]))) for found in _DEFINED.finditer(text.data)]
+    return _leading(text, named, _selects_by_call)
+
+
+def _leading(text: Text, named: Sequence[tuple[bytes, bytes]], is_meant: Callable[[Text], bool]) -> frozenset[bytes]:
+    """The names of bodies that are meant, and of those that call something by such a name."""
+    leading = {name for name, body in named if is_meant(Text.of(body, text.vocabulary))}
     called = {name: frozenset(_called_in(body)) for name, body in named if name not in leading} if leading else {}
     while new := {name for name, others in called.items() if name not in leading and not leading.isdisjoint(others)}:
         leading |= new
     return frozenset(leading)
+
+
+def _selects_by_call(text: Text) -> bool:
+    """Whether the text of a function selects a GPU; a common word counts where it is a method that is called."""
+    marks = text.vocabulary.selects
+    if not marks.anywhere.isdisjoint(text.words) or _FOR_A_BLOCK.search(text.data) is not None:
+        return True
+    return any(b"." + word + b"(" in text.data for word in marks.used & text.words)
 
 
 def _mentions_launcher(text: Text) -> bool:

@@ -197,14 +197,16 @@ class FileProgram:
         return words is None or function.mentions(words)
 
     def _settling_in(self, homes: Iterable[str]) -> frozenset[str] | None:
-        """The words by which functions show that; None where no word tells, as files select devices for themselves."""
+        """The words by which functions show that; None where no word tells, as models of the user's are named."""
         from cudalint.project.derived import launchers  # which looks for classes in programs
 
         facts = [self.facts(home) for home in homes]
-        if any(one.selects_device or one.mentions_own for one in facts):
+        if any(one.mentions_own for one in facts):
             return None
         leading = (name.decode() for one in facts if one.may_launch for name in one.leading)
-        return launchers(self).union(leading, _ENVIRONMENT)
+        selecting = (name.decode() for one in facts for name in one.selecting)
+        selects = (word.decode() for word in self.library.vocabulary.selects.words())
+        return launchers(self).union(leading, selecting, selects, _ENVIRONMENT)
 
     def facts(self, name: str) -> FileFacts:
         """What searching the bytes of a module's file shows."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from functools import reduce
 
+from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Results
 from cudalint.machine.heap import Closure
-from cudalint.machine.interpreter.core import NEW_PART, Begun, Core
+from cudalint.machine.interpreter.core import NEW_PART, Begun, Core, IdleCalls
 from cudalint.machine.joining import join
-from cudalint.machine.state import State
+from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import unknown
 
@@ -20,8 +21,10 @@ from cudalint.machine.values import unknown
 class Abandoning(Core):
     """Looks for such a call now and then, and leaves the innermost that there is.
 
+    Where none took so much by itself, the calls of one function may have: none of them is followed from then on.
+
     What is left must not be what would have averted what goes wrong later: a call is followed to its end where one of
-    the functions that run in it names anything of the kind.
+    the functions that run in it, or that have run in one of its function before, names anything of the kind.
     """
 
     def look_for_idle_call(self, state: State) -> None:
@@ -31,16 +34,31 @@ class Abandoning(Core):
         self._looked = self._steps, len(self._ran)
         if not self.leaves_calls or (len(self._ran) - ran) * NEW_PART >= self._steps - steps:
             return
+        if not self._left_running_call(state) and self._steps >= self._half:
+            self._look_for_idle_calls()
+
+    def _left_running_call(self, state: State) -> bool:
         for index in range(len(self._begun) - 1, -1, -1):
             call = self._begun[index]
-            if self.program.settles(call.place.module, call.function):
-                return
+            if call.place in self._busy or self.program.settles(call.place.module, call.function):
+                return False
             if call.is_idle(self._steps - self._most_idle, self.record.events, state.process):
                 self._leaving = index
-                self.abandoned.add(call.place)
-                took = f"{call.function.name}() of {call.place.module} did nothing in {self._steps - call.steps} steps"
-                self.program.note(f"{took}: not followed to its end")
-                return
+                self._abandon(call.place, call.function, f"{self._steps - call.steps} steps")
+                return True
+        return False
+
+    def _look_for_idle_calls(self) -> None:
+        """Leave, whenever it is called again, the function whose many short calls took most, and did nothing."""
+        place = max(self._idle, key=lambda place: self._idle[place].steps, default=None)
+        if place is not None and self._idle[place].steps >= self._most_often:
+            calls = self._idle.pop(place)
+            often = f" of {calls.count} calls" if calls.count > 1 else ""
+            self._abandon(place, calls.function, f"{calls.steps} steps{often}")
+
+    def _abandon(self, place: Site, function: ir.Function, where: str) -> None:
+        self.abandoned.add(place)
+        self.program.note(f"{function.name}() of {place.module} did nothing in {where}: not followed to its end")
 
     def begin_call(self, closure: Closure, state: State, is_callers: bool) -> None:
         """A function begins to run; ``is_callers`` where code of its caller runs within it."""
@@ -50,7 +68,9 @@ class Abandoning(Core):
 
     def end_call(self, results: Results, site: Site) -> Results:
         """The function that began last has ended: what it gives, which is unknown where it was left."""
-        self._begun.pop()
+        call = self._begun.pop()
+        if not any(running.place == call.place for running in self._begun):
+            self._note_call(call, results)
         if self._leaving is None or self._leaving < len(self._begun):
             return results
         self._leaving = None
@@ -58,3 +78,25 @@ class Abandoning(Core):
         for state, _ in results:
             ways.setdefault((state.process.identity, state.process.driver is None), []).append(state)
         return [(reduce(join, states), unknown("abandoned", site)) for states in ways.values()]
+
+    def _note_call(self, call: Begun, results: Results) -> None:
+        """Add up what the calls of a function take, until one of them does anything."""
+        if call.place in self._busy:
+            return
+        if self.program.settles(call.place.module, call.function):
+            self._note_busy(call, *self._begun)
+        elif call.events != self.record.events or any(_differs(state.process, call.process) for state, _ in results):
+            self._note_busy(call)
+        else:
+            calls = self._idle.setdefault(call.place, IdleCalls(call.function))
+            calls.count += 1
+            calls.steps += self._steps - call.steps
+
+    def _note_busy(self, *calls: Begun) -> None:
+        for call in calls:
+            self._busy.add(call.place)
+            self._idle.pop(call.place, None)
+
+
+def _differs(one: Process, other: Process) -> bool:
+    return one is not other and one != other

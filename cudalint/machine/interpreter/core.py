@@ -15,7 +15,7 @@ from cudalint.machine.caches import Made, made
 from cudalint.machine.classes import Order, Orders
 from cudalint.machine.frame import Arguments, Around, Call, Frame, Given, Raised, Results, Steps
 from cudalint.machine.heap import Class, Closure, Generator, Instance
-from cudalint.machine.interpreter.entry import EntryOptions, EntryRecord, Purpose
+from cudalint.machine.interpreter.entry import MOST_STEPS, EntryOptions, EntryRecord, Purpose
 from cudalint.machine.interpreter.hooks import Hooks
 from cudalint.machine.interpreter.lineages import Importer
 from cudalint.machine.interpreter.program import Host, Program
@@ -29,7 +29,7 @@ from cudalint.machine.state import Process, Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
 from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
-from cudalint.structs import Frozen, replace
+from cudalint.structs import Frozen, Mutable, replace
 
 # Modules that import one another; an import takes a tenth of the room of a call.
 MOST_IMPORTS = 100
@@ -43,10 +43,11 @@ Part: TypeAlias = tuple[Hashable, ...]
 LONG_PART = 4
 # Imports are left out once so many quarters of what they may use of the steps are used, by whatever.
 LATE = 5
-# Of the steps of an entry, the part that a call takes at least which is left because it does nothing, and the least of
-# that; the part after which such a call is looked for, again and again. None is where one step in ten runs what has not
-# run before.
+# Of the steps of an entry, the part that a call takes at least which is left because it does nothing, and the part that
+# the calls of one function take together which is then left whenever it is called; the least of both; the part after
+# which such calls are looked for, again and again. None is where one step in ten runs what has not run before.
 IDLE_PART = 12
+OFTEN_PART = 6
 LEAST_IDLE = 100
 LOOK_PART = 16
 NEW_PART = 10
@@ -66,6 +67,14 @@ class Begun(Frozen):
     def is_idle(self, before: int, events: int, process: Process) -> bool:
         """Whether it began ``before`` some step, and nothing that is recorded has happened since."""
         return self.steps <= before and self.events == events and self.process == process
+
+
+class IdleCalls(Mutable):
+    """The calls of a function that have ended, none of which did anything, and the steps that they took together."""
+
+    function: ir.Function
+    count: int = 0
+    steps: int = 0
 
 
 class Core(Hooks, ABC):
@@ -149,9 +158,17 @@ class Core(Hooks, ABC):
         self._begun: list[Begun] = []
         self._leaving: int | None = None
         self.abandoned: set[Site] = set()
-        self._most_idle = max(LEAST_IDLE, self._most_steps // IDLE_PART)
+        # The functions whose calls did nothing so far, and those whose calls did something, or lead to what may decide.
+        self._idle: dict[Site, IdleCalls] = {}
+        self._busy: set[Site] = set()
+        # What is imported for many may take more steps than a program, and has no more patience.
+        patience = min(self._most_steps, host.limits.scaled(MOST_STEPS))
+        self._most_idle = max(LEAST_IDLE, patience // IDLE_PART)
+        self._most_often = max(LEAST_IDLE, patience // OFTEN_PART)
+        # Calls that take little by themselves are followed as long as the entry may well do without leaving any.
+        self._half = patience // 2
         # After how many steps such a call is looked for next.
-        self._patience = self._look_after = max(1, self._most_steps // LOOK_PART)
+        self._patience = self._look_after = max(1, patience // LOOK_PART)
         # The statements that have run, and how many steps and such statements there were when it was looked last.
         self._ran: set[tuple[str, int]] = set()
         self._looked: tuple[int, int] = (0, 0)
