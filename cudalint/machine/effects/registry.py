@@ -92,6 +92,7 @@ from cudalint.machine.effects.stdlib import (
     trees,
 )
 from cudalint.machine.effects.torch import (
+    augmenting,
     checkpoints,
     datasets,
     hooks,
@@ -251,6 +252,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "config.of-arguments": configs.of_arguments,
     "config.structured": configs.structured,
     "config.item": configs.item,
+    "config.set": configs.set_item,
     "config.dotlist": configs.dotlist,
     "config.merge": configs.merge,
     "config.plain": configs.plain,
@@ -433,6 +435,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "pool.map": pools.pool_map,
     "pool.once": pools.pool_once,
     "pool.handed": pools.handed_to_pool,
+    "pool.decorator": pools.submitting,
     "suppress": exit_stacks.suppress,
     "stack.enter": exit_stacks.enter_context,
     "stack.callback": exit_stacks.callback,
@@ -563,6 +566,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "dataset.fetched": pipes.fetched,
     "own-method": plain.own_method,
     "dataset.with-format": datasets.with_format,
+    "augment": augmenting.augment,
     "compose": datasets.compose,
     "compose.call": datasets.compose_call,
     "first-argument": datasets.apply_transform,

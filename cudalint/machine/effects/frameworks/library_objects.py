@@ -8,6 +8,7 @@ from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.gpu.choices import chosen, depends, idle
+from cudalint.machine.effects.gpu.queries import takes_cpu
 from cudalint.machine.effects.receivers import initialised
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
@@ -45,7 +46,16 @@ def placed(machine: Machine, call: Call) -> Results:
     if call.text("pickle") == "never":
         fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
-    return _put(machine, call, state, (ref,), None if idle(machine, call) else chosen(call))
+    stays = idle(machine, call) or _goes_by_default(call)
+    return _put(machine, call, state, (ref,), None if stays else chosen(call))
+
+
+def _goes_by_default(call: Call) -> bool:
+    """Whether a framework that asks which device it has puts what is made on the CPU."""
+    framework, process = call.text("framework", "torch"), call.state.process
+    return call.text("kind") == "asks-first" and (
+        takes_cpu(process, framework) or cuda.computes_on_cpu(process, framework)
+    )
 
 
 def _put(machine: Machine, call: Call, state: State, made: Value, device: Dev | None) -> Results:
