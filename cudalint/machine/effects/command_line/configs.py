@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
@@ -40,6 +41,8 @@ _CONFIG = "omegaconf.DictConfig"
 # A file that comes with a library, which leaves what models know of alone.
 _SHIPPED = "cudalint.shipped-config"
 _DEEPEST = 6
+# Another key of the same configuration.
+_NAMED = re.compile(r"\$\{([A-Za-z_][\w.]*)\}")
 # What a file says of a value that the command line has to give.
 _ASKED = "???"
 # Where a file's own values come among those of its defaults.
@@ -206,6 +209,10 @@ def composed(machine: Machine, call: Call) -> Results:
     said = _composed(machine, place, name, 0, given) if place is not None and isinstance(name, str) else None
     if said is None:
         return [(call.state, (Lib("cudalint.command"),))]
+    whole = said
+    for key, text in given.items():
+        whole = _over(whole, _told(key, text) or {})
+    said = {name: _filled_in(value, whole, 0) for name, value in said.items()}
     config = _as_options(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
     for key, text in given.items():
         # What is left names no group.
@@ -221,14 +228,37 @@ def _overrides(words: Iterable[str]) -> dict[str, str]:
 
 def _with(config: Value, key: str, text: str, call: Call) -> Value:
     """A configuration with what a word sets."""
+    said = _told(key, text)
+    if said is None:
+        return config
+    above = _config(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
+    return _merged(config, above, call.state, call.site, 0)
+
+
+def _told(key: str, text: str) -> dict[str, Any] | None:
+    """What ``model.device=cuda`` says."""
     try:
         said: Any = texts.read("yaml", text)
     except texts.NoSettings:
-        return config
+        return None
     for part in reversed(key.split(".")):
         said = {part: said}
-    above = _config(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
-    return _merged(config, above, call.state, call.site, 0)
+    return dict(said)
+
+
+def _filled_in(value: Any, whole: dict[str, Any], depth: int) -> Any:
+    """What a file says where it names another key of the configuration: ``${device}``."""
+    if isinstance(value, dict):
+        return {name: _filled_in(inner, whole, depth) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_filled_in(inner, whole, depth) for inner in value]
+    named = _NAMED.fullmatch(value) if isinstance(value, str) and depth < _DEEPEST else None
+    found: Any = whole
+    for part in named[1].split(".") if named else ():
+        if not isinstance(found, dict) or part not in found:
+            return value
+        found = found[part]
+    return value if named is None or found == _ASKED else _filled_in(found, whole, depth + 1)
 
 
 def configured(machine: Machine, call: Call) -> Results:
