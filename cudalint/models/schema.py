@@ -151,7 +151,7 @@ DOES = frozenset(
         "config.composed", "config.configured", "config.set", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.mapping",
         "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
-        "augment", "pool.decorator",
+        "augment", "placed.part", "pool.decorator", "reports",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
         "future.outcome", "future.callback", "class.method", "class.patched", "command.context",
         "command.current-context",

@@ -632,6 +632,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "text-pipe.add": spacy.add_to_text_pipe,
     "text-pipe.worker": spacy.text_pipe_worker,
     "lent": library_objects.lent,
+    "reports": library_objects.reports,
+    "placed.part": library_objects.part_of_placed,
     "own-instance": library_objects.own_instance,
     "placed": library_objects.placed,
     "transformers.arguments": library_objects.training_arguments,

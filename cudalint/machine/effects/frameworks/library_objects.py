@@ -58,6 +58,22 @@ def _goes_by_default(call: Call) -> bool:
     )
 
 
+def part_of_placed(machine: Machine, call: Call) -> Results:
+    """``model.policy``: a module that an object of a library has, which lies where that does."""
+    state, whole = call.state, call.receiver
+    found = state.get(whole) if isinstance(whole, Ref) else None
+    if not isinstance(whole, Ref) or not isinstance(found, LibraryObject):
+        return [(state, unknown("part", call.site))]
+    memory = gpu_memory.placed_tensor(whole, state)
+    made = LibraryObject(call.text("type"), {"<parameters>": TRUE}, found.site)
+    ref = state.new(("part", whole.address, call.path), made)
+    if memory is not None:
+        gpu_memory.place(ref, memory, state)
+    name = call.path.removesuffix(".__get__").rpartition(".")[2]
+    state.store(whole, replace(found, fields={**found.fields, name: (ref,)}))
+    return [(state, (ref,))]
+
+
 def _put(machine: Machine, call: Call, state: State, made: Value, device: Dev | None) -> Results:
     """What a call made, on the device that it chose."""
     if device is None or not device.is_gpu or cuda.sees_none(machine, state.process) or _makes_shapes(state):
@@ -119,6 +135,34 @@ def lent(machine: Machine, call: Call) -> Results:
     name = call.path.rpartition(".")[2]
     states = [cuda.read(machine, atom, state, call.frame, call.site, f"{name}()") for atom in given[:1]]
     return [(after, result) for after in states if after is not None] if given else [(state, result)]
+
+
+def reports(machine: Machine, call: Call) -> Results:
+    """``model.learn(n, callback=c)``: calls methods of what it is given, which has its object as the attribute ``key``."""
+    result: Value = unknown("reported", call.site) if call.receiver is None else (call.receiver,)
+    given = call.get(call.text("function")) or NONE
+    states = [call.state]
+    for atom in union(machine.elements(given, call.state)) or given:
+        states = [after for state in states for after in _reported(machine, call, atom, state)]
+    return [(after, result) for after in states]
+
+
+def _reported(machine: Machine, call: Call, atom: Atom, state: State) -> list[State]:
+    """The states after the methods of one object were called, one after the other, or one function once."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    if not isinstance(atom, Ref) or not isinstance(found, Instance):
+        if not isinstance(found, Closure):
+            return [state]
+        names: list[Value] = [unknown("locals", call.site), unknown("globals", call.site)]
+        return [after for after, _ in machine.call_value((atom,), names, {}, state, call.frame, call.site)]
+    if call.receiver is not None:
+        state.store(atom, replace(found, attributes={**found.attributes, call.text("key"): (call.receiver,)}))
+    states = [state]
+    for method in (machine.user_method(found, name, state) for name in call.texts("methods")):
+        if method is not None:
+            done = (machine.call_value((Bound(method, atom),), [], {}, s, call.frame, call.site) for s in states)
+            states = [after for results in done for after, _ in results]
+    return states
 
 
 def _attribute(owner: Atom | None, name: str, state: State) -> Value:
