@@ -138,7 +138,7 @@ def lent(machine: Machine, call: Call) -> Results:
 
 
 def reports(machine: Machine, call: Call) -> Results:
-    """``model.learn(n, callback=c)``: calls methods of what it is given, which has its object as the attribute ``key``."""
+    """``model.learn(n, callback=c)``: calls methods of what it is given, which has it as the attribute ``key``."""
     result: Value = unknown("reported", call.site) if call.receiver is None else (call.receiver,)
     given = call.get(call.text("function")) or NONE
     states = [call.state]
