@@ -138,31 +138,15 @@ def lent(machine: Machine, call: Call) -> Results:
 
 
 def reports(machine: Machine, call: Call) -> Results:
-    """``model.learn(n, callback=c)``: calls methods of what it is given, which has it as the attribute ``key``."""
-    result: Value = unknown("reported", call.site) if call.receiver is None else (call.receiver,)
-    given = call.get(call.text("function")) or NONE
-    states = [call.state]
-    for atom in union(machine.elements(given, call.state)) or given:
-        states = [after for state in states for after in _reported(machine, call, atom, state)]
-    return [(after, result) for after in states]
-
-
-def _reported(machine: Machine, call: Call, atom: Atom, state: State) -> list[State]:
-    """The states after the methods of one object were called, one after the other, or one function once."""
-    found = state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(atom, Ref) or not isinstance(found, Instance):
-        if not isinstance(found, Closure):
-            return [state]
-        names: list[Value] = [unknown("locals", call.site), unknown("globals", call.site)]
-        return [after for after, _ in machine.call_value((atom,), names, {}, state, call.frame, call.site)]
-    if call.receiver is not None:
-        state.store(atom, replace(found, attributes={**found.attributes, call.text("key"): (call.receiver,)}))
-    states = [state]
-    for method in (machine.user_method(found, name, state) for name in call.texts("methods")):
-        if method is not None:
-            done = (machine.call_value((Bound(method, atom),), [], {}, s, call.frame, call.site) for s in states)
-            states = [after for results in done for after, _ in results]
-    return states
+    """``model.learn(n, callback=c)``: calls what it is given now and then, which has it as the attribute ``key``."""
+    state, given = call.state, call.get(call.text("function")) or NONE
+    for atom in union(machine.elements(given, state)) or given:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Instance) and call.receiver is not None:
+            attributes = {**found.attributes, call.text("key"): (call.receiver,)}
+            state.store(atom, replace(found, attributes=attributes))
+    machine.hands_over([given], state, call.frame, call.site, call.path, is_called=True)
+    return [(state, unknown("reported", call.site) if call.receiver is None else (call.receiver,))]
 
 
 def _attribute(owner: Atom | None, name: str, state: State) -> Value:
