@@ -127,6 +127,7 @@ def test_{n}():
 """,
     "no rank has a device of its own": """
 def test_{n}():
+    {imports}
     torch.distributed.init_process_group("nccl")
     {row}  # expect
 """,

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from cudalint.machine.paths import JOINS
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Const, Unknown, Value, only, rest_of
+from cudalint.machine.values import EACH, Const, Unknown, Value, only, rest_of
 from cudalint.structs import Frozen
 
 # What stands for a number in the names of a series of files.
@@ -71,8 +71,13 @@ def series(place: Const | Unknown) -> Unknown | None:
     """The files of one folder whose names differ in their numbers, or in what the code does not show of them."""
     folder, pieces = _split(place)
     name = _NUMBERS.sub(_ANY, "".join(piece if isinstance(piece, str) else _ANY for piece in pieces))
-    is_number = bool(folder) and all(isinstance(piece, str) for piece in pieces)
+    is_number = bool(folder) and all(isinstance(piece, str) or _is_index(piece) for piece in pieces)
     return Unknown((_SERIES, *folder, name)) if (is_number or name[:1].isalpha()) and _ANY in name else None
+
+
+def _is_index(piece: Hashable) -> bool:
+    """Whether a part of a name is the number by which a dataset is asked for a sample."""
+    return piece == only(EACH)
 
 
 def is_series(place: Const | Unknown) -> bool:

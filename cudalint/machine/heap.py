@@ -161,6 +161,8 @@ class LibraryObject(Frozen):
 NAMESPACE = "argparse.Namespace"
 # The attribute of an object on which something was set whose name is not known.
 ANY_NAME = "<any name>"
+# The field of a configuration that has another one under whatever name it is asked for, as addict's have.
+GROWS = "<grows>"
 # The field of a namespace that names an option of which a function of the program, or a file type, makes the value.
 MADE_OPTION = "<made>"
 # The field of what a scheduler runs elsewhere that holds the function or class itself.

@@ -84,6 +84,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "unasked": bool,
     "daemon-env": str,
     "method-env": str,
+    "method-key": str,
     "methods": list,
     "hands": str,
     "hooks": str,
@@ -109,6 +110,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "value": str,
     "fixes-method": bool,
     "expected": bool,
+    "grows": bool,
     "sets": dict,
     "passes": dict,
     "note": str,
@@ -146,9 +148,10 @@ _HOW = frozenset({"crash", "hang", "child-death", "wrong-device", "cost"})
 DOES = frozenset(
     {
         "module.at-path", "module.of-spec", "module.run", "module.run-program", "module.enter", "module.imported",
-        "config.composed", "config.configured", "config.load", "environ.from-file",
+        "config.composed", "config.configured", "config.set", "config.load", "environ.from-file",
         "settings.changed", "settings.has", "settings.mapping",
         "settings.names", "settings.option", "settings.parser", "settings.read", "settings.section",
+        "augment", "placed.part", "pool.decorator", "reports",
         "partial-method", "partial.kept", "remembers", "property", "method-kind", "gathered", "subclasses", "weak",
         "future.outcome", "future.callback", "class.method", "class.patched", "command.context",
         "command.current-context",

@@ -23,7 +23,7 @@ STARTS = frozenset(
         "loader.items",
         "loader.cut", "loader.mapping", "loader.sampling", "manager", "manager.base", "method.set", "parallel",
         "pipeline.run", "pool",
-        "pool.once", "process", "queue.work", "queue.worker", "remote", "remote.gpus", "remote.map",
+        "pool.decorator", "pool.once", "process", "queue.work", "queue.worker", "remote", "remote.gpus", "remote.map",
         "remote.run", "search",
         "search.validate", "server.fork", "spawn", "spawn.elastic", "text-pipe", "thread.trials",
         "trainer.strategy", "unknown-map", "visible", "workers",

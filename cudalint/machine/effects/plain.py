@@ -135,6 +135,9 @@ def own_method(machine: Machine, call: Call) -> Results:
     That is what it defines, or what the library's class has.
     """
     state, receiver = call.state, call.receiver
+    if isinstance(receiver, Ref) and gpu_memory.placed_tensor(receiver, state) is not None:
+        # The library's own, on a device.
+        return unmodelled_method(machine, call, receiver)
     if not isinstance(receiver, Ref) or not isinstance(state.get(receiver), Instance):
         return [(state, unknown("call", call.site, state.process.identity))]
     return [

@@ -454,7 +454,7 @@ class Assignment(Core):
             return
         kept = {k: v for k, v in owner.attributes.items() if k.startswith("<")}
         named = {k: v for k, v in made.items.items() if isinstance(k, str)}
-        if not made.exact:
+        if not made.exact and ANY_NAME not in kept:
             named[ANY_NAME] = TRUE
         state.store(made.view, replace(owner, attributes={**kept, **named}))
 

@@ -17,6 +17,7 @@ from cudalint.machine.frame import NO_HASH, NO_KEY, Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     ANY_NAME,
+    GROWS,
     NAMESPACE,
     REPLACED,
     WEIGHTS,
@@ -435,6 +436,10 @@ class Attributes(Core):
         if base is not None and not self.library.is_aside(name):
             # A part that the library made of what was saved.
             return [(state, (self._bound_of_library(f"{base}.{name}", ref),))]
+        filled = instance.attributes.get(ANY_NAME, ())
+        if any(isinstance(atom, Tensor) for atom in filled):
+            # ``self.__dict__.update(torch.load(path))``: what the file holds under this name.
+            return self.item(filled, const(name), state, frame, site)
         return [(state, unknown("attribute", ref.address, name))]
 
     def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:
@@ -553,6 +558,8 @@ class Attributes(Core):
         if call is not None and not name.startswith("__"):
             call.receiver = ref
             return self.library_call(call)
+        if GROWS in obj.fields and not name.startswith("__") and self.library.function(path) is None:
+            return [(state, self.grown(ref, name, state, site))]
         if obj.type == NAMESPACE and name == "__dict__":
             return [(state, self.attributes_of(ref, state, site))]
         if obj.type == NAMESPACE:
@@ -561,6 +568,17 @@ class Attributes(Core):
             # It is no method of the object, nor lies where that does.
             return [(state, unknown("attribute", ref.address, name))]
         return [(state, (self._bound_of_library(path, ref),))]
+
+    def grown(self, atom: Atom | None, name: str, state: State, site: Site) -> Value:
+        """What a configuration has under a name; what it lacks is another one, from now on."""
+        obj = state.get(atom) if isinstance(atom, Ref) else None
+        if not isinstance(atom, Ref) or not isinstance(obj, LibraryObject):
+            return unknown("config item", site)
+        if name not in obj.fields:
+            made = state.new(("grown", atom.address, name), LibraryObject(obj.type, {GROWS: TRUE}, site))
+            state.store(atom, replace(obj, fields={**obj.fields, name: (made,)}))
+            return (made,)
+        return obj.fields[name]
 
     def _bound_of_library(self, path: str, receiver: Atom) -> Bound:
         """A method of a library's object, or what no model says to be one."""

@@ -29,6 +29,8 @@ _OF_PYTHON = frozenset({*sys.stdlib_module_names, "builtins", "?", "rich"})
 _HAS_GPU = (NO_GPU, False)
 # What keeps a loader for somebody, by the names that such functions have.
 _KEEPING = frozenset({"register", "add", "append", "store", "put", "log", "set", "insert", "save"})
+# What goes wrong in what a callback forks, by what its worker inherits, or is sent.
+_OF_FORKS = OF_INHERITING | {Kind.CUDA_TO_FORK}
 # How deep lists and dicts are looked into for loaders.
 _DEEPEST = 2
 # How many statements are looked at of a function that may have run before.
@@ -332,7 +334,7 @@ class Callbacks(Core):
         self._forget_counts(atom, closure, copy)
         label = "a lambda" if closure.function.is_lambda else f"{closure.function.name}()"
         copy.stack = self.chain(copy, site, says.format(label))
-        found = self._keeps_of(OF_INHERITING, (atom,), copy, frame, site)
+        found = self._keeps_of(_OF_FORKS, (atom,), copy, frame, site)
         if not found and not _is_settled(state.process):
             self.record.entered = entered
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import re
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from cudalint.ir import nodes as ir
@@ -12,13 +13,14 @@ from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.stdlib import flags, settings
 from cudalint.machine.effects.stdlib.flags import as_option
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import GROWS, Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.paths import Located
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     NONE,
+    TRUE,
     Const,
     Lib,
     Partial,
@@ -39,6 +41,8 @@ _CONFIG = "omegaconf.DictConfig"
 # A file that comes with a library, which leaves what models know of alone.
 _SHIPPED = "cudalint.shipped-config"
 _DEEPEST = 6
+# Another key of the same configuration.
+_NAMED = re.compile(r"\$\{([A-Za-z_][\w.]*)\}")
 # What a file says of a value that the command line has to give.
 _ASKED = "???"
 # Where a file's own values come among those of its defaults.
@@ -59,7 +63,8 @@ def create(machine: Machine, call: Call) -> Results:
     if isinstance(only(given or ()), Const | Unknown) and call.text("kind") != "mapping":
         # A text is YAML.
         given = settings.told(machine, "yaml", given or (), call) or unknown("config", call.site)
-    return [(state, _config(given or (), state, call.site, 0) or unknown("config", call.site))]
+    marks = {GROWS: TRUE} if call.flag("grows") else {}
+    return [(state, _config(given or (), state, call.site, 0, marks) or unknown("config", call.site))]
 
 
 def of_arguments(machine: Machine, call: Call) -> Results:
@@ -167,7 +172,7 @@ def _fields(value: Value, state: State) -> dict[str, Value] | None:
     found = state.get(atom) if isinstance(atom := only(value), Ref) else None
     match found:
         case LibraryObject(type=kind, fields=fields) if kind == _CONFIG:
-            return fields
+            return {name: held for name, held in fields.items() if name != GROWS}
         case Instance(attributes=attributes):
             return attributes
     return None
@@ -204,6 +209,10 @@ def composed(machine: Machine, call: Call) -> Results:
     said = _composed(machine, place, name, 0, given) if place is not None and isinstance(name, str) else None
     if said is None:
         return [(call.state, (Lib("cudalint.command"),))]
+    whole = said
+    for key, text in given.items():
+        whole = _over(whole, _told(key, text) or {})
+    said = {name: _filled_in(value, whole, 0) for name, value in said.items()}
     config = _as_options(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
     for key, text in given.items():
         # What is left names no group.
@@ -219,14 +228,37 @@ def _overrides(words: Iterable[str]) -> dict[str, str]:
 
 def _with(config: Value, key: str, text: str, call: Call) -> Value:
     """A configuration with what a word sets."""
+    said = _told(key, text)
+    if said is None:
+        return config
+    above = _config(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
+    return _merged(config, above, call.state, call.site, 0)
+
+
+def _told(key: str, text: str) -> dict[str, Any] | None:
+    """What ``model.device=cuda`` says."""
     try:
         said: Any = texts.read("yaml", text)
     except texts.NoSettings:
-        return config
+        return None
     for part in reversed(key.split(".")):
         said = {part: said}
-    above = _config(settings.as_value(said, call.state, call.site), call.state, call.site, 0)
-    return _merged(config, above, call.state, call.site, 0)
+    return dict(said)
+
+
+def _filled_in(value: Any, whole: dict[str, Any], depth: int) -> Any:
+    """What a file says where it names another key of the configuration: ``${device}``."""
+    if isinstance(value, dict):
+        return {name: _filled_in(inner, whole, depth) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_filled_in(inner, whole, depth) for inner in value]
+    named = _NAMED.fullmatch(value) if isinstance(value, str) and depth < _DEEPEST else None
+    found: Any = whole
+    for part in named[1].split(".") if named else ():
+        if not isinstance(found, dict) or part not in found:
+            return value
+        found = found[part]
+    return value if named is None or found == _ASKED else _filled_in(found, whole, depth + 1)
 
 
 def configured(machine: Machine, call: Call) -> Results:
@@ -317,8 +349,19 @@ def item(machine: Machine, call: Call) -> Results:
     names = strings(call.args[0]) if call.args else []
     if found is None or len(names) != 1:
         return [(call.state, unknown("config item", call.site))]
+    if len(call.args) == 1 and GROWS in found.fields and call.path.endswith("__getitem__"):
+        return [(call.state, machine.grown(call.receiver, names[0], call.state, call.site))]
     default = call.args[1] if len(call.args) > 1 else unknown("config item", call.site)
     return [(call.state, found.fields.get(names[0], default))]
+
+
+def set_item(machine: Machine, call: Call) -> Results:
+    """``config["device"] = "cuda"``."""
+    found = library_object(call)
+    names = strings(call.args[0]) if call.args else []
+    if found is not None and isinstance(call.receiver, Ref) and len(names) == 1 and len(call.args) > 1:
+        call.state.store(call.receiver, replace(found, fields={**found.fields, names[0]: call.args[1]}))
+    return [(call.state, NONE)]
 
 
 def dotlist(machine: Machine, call: Call) -> Results:
@@ -374,15 +417,15 @@ def select(machine: Machine, call: Call) -> Results:
     return [(state, value)]
 
 
-def _config(value: Value, state: State, site: Site, depth: int) -> Value:
+def _config(value: Value, state: State, site: Site, depth: int, marks: Mapping[str, Value] | None = None) -> Value:
     atom = only(value)
     found = state.get(atom) if isinstance(atom, Ref) and depth < _DEEPEST else None
     match found:
         case Dict(items=items):
-            fields = {k: _config(v, state, site, depth + 1) for k, v in items.items() if isinstance(k, str)}
-            return (state.new(("config", site, depth), LibraryObject(_CONFIG, fields, site)),)
+            fields = {k: _config(v, state, site, depth + 1, marks) for k, v in items.items() if isinstance(k, str)}
+            return (state.new(("config", site, depth), LibraryObject(_CONFIG, {**(marks or {}), **fields}, site)),)
         case Sequence(items=tuple(parts)):
-            inner = tuple(_config(part, state, site, depth + 1) for part in parts)
+            inner = tuple(_config(part, state, site, depth + 1, marks) for part in parts)
             return (state.new(("config list", site, depth), Sequence("list", inner)),)
     match atom:
         case Const(value=str(text)) if "${" in text or text == _ASKED:

@@ -284,14 +284,17 @@ def _called(machine: Machine, call: Call, state: State, value: Value, name: str,
 
 
 def environments_of(machine: Machine, call: Call) -> Results:
-    """``make_vec_env(make, n_envs, vec_env_cls=)``: several of one environment, here or in what that class starts."""
+    """``make_vec_env(make, n_envs, vec_env_cls=)``: several of one environment, here or in what that class starts.
+
+    ``key`` is the parameter that names the class, ``workers`` the one that says how many.
+    """
     state = call.state
     made = named_arguments(state, call.get("env_kwargs"))
     maker: Value = (Partial(call.get(call.text("function")) or NONE, (), tuple(sorted(made.items()))),)
-    cls = call.get("vec_env_cls") or NONE
+    cls = call.get(call.text("key", "vec_env_cls")) or NONE
     if cls == NONE:
         return environment(machine, replace(call, args=[maker]))
-    several = count_of(call.get("n_envs"), default_many=False)
+    several = count_of(call.get(call.text("workers", "n_envs")), default_many=False)
     listed: Value = (state.new(("makers", call.site), Sequence("list", (maker,) * (2 if several else 1))),)
     options = named_arguments(state, call.get("vec_env_kwargs"))
     return machine.call_value(cls, [listed], options, state, call.frame, call.site)

@@ -8,6 +8,7 @@ from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, calle
 from cudalint.machine.effects.concurrency.threads import each_in_thread, initializer_of, pool_in_thread
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import CONTEXTS, context_of, keep_self, library_object, library_of, pickler_of
+from cudalint.machine.effects.servers.handlers import is_function
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import NOTHING_LEFT, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -35,6 +36,7 @@ from cudalint.machine.values import (
     Atom,
     Bound,
     Const,
+    Lib,
     Partial,
     Ref,
     Snapshot,
@@ -78,7 +80,7 @@ def pool(machine: Machine, call: Call) -> Results:
         "<initargs>": call.get("initargs") or NONE,
         "<snapshot>": (Snapshot(state.clone()),),
         "<count>": workers_ or NONE,
-        "<daemon>": const(not _makes_others(machine, context, state)),
+        "<daemon>": const(call.flag("daemon", True) and not _makes_others(machine, context, state)),
     }
     ref = state.new(("pool", call.site), LibraryObject(call.text("type", "multiprocessing.Pool"), fields, call.site))
     if fields["<initializer>"] != NONE:
@@ -408,7 +410,7 @@ def _start_for(
         pickled=given if is_inherited else (work.function, *given),
         inherited=(obj.fields.get("<initargs>", NONE), *((work.function,) if is_inherited else ())),
         label="pool worker" if family == "pool" else "worker",
-        pickler=pickler_of(machine, library),
+        pickler=Pickler.GLOBALS if call.text("pickle") == _TOLD else pickler_of(machine, library),
         shares="<gpu shared>" not in obj.fields,
         adds_up=single and several,
         count=number_of(obj.fields.get("<count>")),
@@ -432,8 +434,12 @@ def _failures_of(call: Call, family: str) -> dict[str, str]:
 
 
 def _has_it_by_being_forked(call: Call) -> bool:
-    """Whether workers that start for a call have its function by being forked."""
-    return call.text("pickle") == "fresh"
+    """Whether workers that start for a call have its function by being forked, or find it by its name."""
+    return call.text("pickle") in ("fresh", _TOLD)
+
+
+# What a library says of a function that its workers look up among those that were registered, here and there.
+_TOLD = "told"
 
 
 def _started_by(
@@ -443,7 +449,8 @@ def _started_by(
     state = call.state
     work = start.tasks[-1]
     by_name = start.pickler is Pickler.NAMES and machine.options.uses_gpu
-    travels = by_name and not (_has_it_by_being_forked(call) and way.method == "fork")
+    is_there = call.text("pickle") == _TOLD or (_has_it_by_being_forked(call) and way.method == "fork")
+    travels = by_name and not is_there
     lost = pickling_errors.unpicklable_task(state, work.function) if travels else None
     if lost is not None:
         return Ended(pickling_errors.lambda_task(machine, state, start, way, lost), [])
@@ -620,6 +627,11 @@ def executor(machine: Machine, call: Call) -> Results:
         context = _context_of_limited(call) or _context_of_library(call)
     if context is None:
         launching.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
+    return [(state, (_made_executor(call, library, context),))]
+
+
+def _made_executor(call: Call, library: str, context: Value | None) -> Ref:
+    """An executor, or what starts its workers as one does, when it is first given something to do."""
     workers_ = call.get(call.text("workers", "max_workers"))
     keyword = next((name for name in CONTEXTS if name in call.params), "")
     fields: dict[str, Value] = {
@@ -634,5 +646,17 @@ def executor(machine: Machine, call: Call) -> Results:
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
     }
-    kind = call.text("type", "concurrent.futures.ProcessPoolExecutor")
-    return [(state, (state.new(("executor", call.site), LibraryObject(kind, fields, call.site)),))]
+    made = LibraryObject(call.text("type", _EXECUTOR), fields, call.site)
+    return call.state.new(("executor", call.site), made)
+
+
+_EXECUTOR = "concurrent.futures.ProcessPoolExecutor"
+
+
+def submitting(machine: Machine, call: Call) -> Results:
+    """``@concurrent``, ``@concurrent(processes=4)``: a function that workers run, which the first call starts."""
+    if not call.args or not is_function(call.args[0], call.state):
+        return [(call.state, (Partial((Lib(call.path),), (), tuple(sorted(call.kwargs.items()))),))]
+    owner = _made_executor(replace(call, args=[]), library_of(call), None)
+    submit = Bound(Lib(f"{call.text('type', _EXECUTOR)}.submit"), owner)
+    return [(call.state, (Partial((submit,), (call.args[0],), ()),))]

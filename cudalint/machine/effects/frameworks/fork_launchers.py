@@ -68,7 +68,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if call.text("kind") == "map":
         args, named = _rows(machine, call, EACH)
     else:
-        args = arguments(machine, state, call.get("args"))
+        args = _handed(call) or arguments(machine, state, call.get("args"))
         named = {**named_arguments(state, call.get(call.text("kwargs"))), **_passed(call)}
     ways = launching.ways(machine, state, library, method_of(call))
     forks = all(way.method == "fork" for way in ways)
@@ -87,6 +87,7 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
         failures={"body": "crash", "unpickle": "crash", **failures(call)},
         library=library,
         tasks=tuple(task(one, args, named) for one in machine.elements(function, state) or [function]),
+        pickled=tuple(_handed(call)),
         inherited=(function, *named.values()),
         pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
         rank="local" if call.text("kind") == "ranks" else None,
@@ -103,6 +104,12 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if refusal is not None:
         return machine.fail(state, call.frame, Raised(refusal, ("ValueError", "RuntimeError")))
     return [(state, _mapped(call, state))]
+
+
+def _handed(call: Call) -> list[Value]:
+    """What a launcher pickles for its workers by itself, whatever starts them: the parameter ``args`` of its model."""
+    given = call.get(call.text("args")) if call.text("args") else None
+    return [] if given is None else [given]
 
 
 def _is_enough(count: Value, is_map: bool) -> bool:

@@ -8,6 +8,7 @@ from cudalint.machine import gpu_memory, operators
 from cudalint.machine.effects import plain
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.gpu.choices import chosen, depends, idle
+from cudalint.machine.effects.gpu.queries import takes_cpu
 from cudalint.machine.effects.receivers import initialised
 from cudalint.machine.effects.torch import ranks
 from cudalint.machine.effects.torch.loaders import loader_iter
@@ -45,7 +46,32 @@ def placed(machine: Machine, call: Call) -> Results:
     if call.text("pickle") == "never":
         fields["<pickle>"] = const("never")
     ref = state.new(("placed", call.site), LibraryObject(kind, fields, call.site, origin))
-    return _put(machine, call, state, (ref,), None if idle(machine, call) else chosen(call))
+    stays = idle(machine, call) or _goes_by_default(call)
+    return _put(machine, call, state, (ref,), None if stays else chosen(call))
+
+
+def _goes_by_default(call: Call) -> bool:
+    """Whether a framework that asks which device it has puts what is made on the CPU."""
+    framework, process = call.text("framework", "torch"), call.state.process
+    return call.text("kind") == "asks-first" and (
+        takes_cpu(process, framework) or cuda.computes_on_cpu(process, framework)
+    )
+
+
+def part_of_placed(machine: Machine, call: Call) -> Results:
+    """``model.policy``: a module that an object of a library has, which lies where that does."""
+    state, whole = call.state, call.receiver
+    found = state.get(whole) if isinstance(whole, Ref) else None
+    if not isinstance(whole, Ref) or not isinstance(found, LibraryObject):
+        return [(state, unknown("part", call.site))]
+    memory = gpu_memory.placed_tensor(whole, state)
+    made = LibraryObject(call.text("type"), {"<parameters>": TRUE}, found.site)
+    ref = state.new(("part", whole.address, call.path), made)
+    if memory is not None:
+        gpu_memory.place(ref, memory, state)
+    name = call.path.removesuffix(".__get__").rpartition(".")[2]
+    state.store(whole, replace(found, fields={**found.fields, name: (ref,)}))
+    return [(state, (ref,))]
 
 
 def _put(machine: Machine, call: Call, state: State, made: Value, device: Dev | None) -> Results:
@@ -109,6 +135,18 @@ def lent(machine: Machine, call: Call) -> Results:
     name = call.path.rpartition(".")[2]
     states = [cuda.read(machine, atom, state, call.frame, call.site, f"{name}()") for atom in given[:1]]
     return [(after, result) for after in states if after is not None] if given else [(state, result)]
+
+
+def reports(machine: Machine, call: Call) -> Results:
+    """``model.learn(n, callback=c)``: calls what it is given now and then, which has it as the attribute ``key``."""
+    state, given = call.state, call.get(call.text("function")) or NONE
+    for atom in union(machine.elements(given, state)) or given:
+        found = state.get(atom) if isinstance(atom, Ref) else None
+        if isinstance(atom, Ref) and isinstance(found, Instance) and call.receiver is not None:
+            attributes = {**found.attributes, call.text("key"): (call.receiver,)}
+            state.store(atom, replace(found, attributes=attributes))
+    machine.hands_over([given], state, call.frame, call.site, call.path, is_called=True)
+    return [(state, unknown("reported", call.site) if call.receiver is None else (call.receiver,))]
 
 
 def _attribute(owner: Atom | None, name: str, state: State) -> Value:

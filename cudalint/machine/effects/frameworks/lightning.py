@@ -6,18 +6,20 @@ from cudalint.machine import gpu_memory
 from cudalint.machine.effects.concurrency.environments import named_methods
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.receivers import library_object
+from cudalint.machine.effects.torch import loaders
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch import workers
-from cudalint.machine.launch.arguments import task
+from cudalint.machine.launch.arguments import named_arguments, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.values import NONE, Bound, Const, Dev, Lib, Ref, Value, const, only, strings, unknown
+from cudalint.structs import replace
 
 
 def trainer(machine: Machine, call: Call) -> Results:
@@ -209,14 +211,38 @@ def _hook(
 
 
 def loops(machine: Machine, call: Call) -> Results:
-    """``trainer.fit()`` of a trainer that was made with its loaders: it goes through these, or those it is given."""
+    """``trainer.fit()`` of a trainer that was made with its loaders: it goes through these, or those it is given.
+
+    With ``kind = "datasets"`` it makes loaders of what is no loader, as its other arguments and the dict ``key`` say.
+    """
     kept = library_object(call)
     fields = {} if kept is None else kept.fields
     states = [call.state]
     for name in call.texts("methods"):
-        loader = call.get(name) or fields.get(name)
-        states = [after for current in states for after in _iterated(machine, call, loader, current)]
+        given = call.get(name) or fields.get(name)
+        for_each = [_loader_of(machine, replace(call, state=current), given) for current in states]
+        states = [
+            after
+            for results in for_each
+            for current, loader in results
+            for after in _iterated(machine, call, loader, current)
+        ]
     return [(after, NONE) for after in states]
+
+
+def _loader_of(machine: Machine, call: Call, given: Value | None) -> list[tuple[State, Value | None]]:
+    """A loader, or the one that the library makes of a dataset."""
+    atom = only(given) if given else None
+    if call.text("kind") != "datasets" or not isinstance(atom, Ref) or _is_loader(call.state.get(atom)):
+        return [(call.state, given)]
+    told = named_arguments(call.state, call.get(call.text("key")))
+    handed = {**call.kwargs, **told, "dataset": (atom,)}
+    made = loaders.loader(machine, replace(call, args=[], kwargs=handed, receiver=None, spec={"does": "loader"}))
+    return [(state, loader) for state, loader in made]
+
+
+def _is_loader(found: object) -> bool:
+    return isinstance(found, LibraryObject) and found.type == "torch.utils.data.DataLoader"
 
 
 def _iterated(machine: Machine, call: Call, value: Value | None, state: State) -> list[State]:

@@ -52,6 +52,10 @@ from cudalint.machine.values import (
 )
 from cudalint.structs import replace
 
+_TENSOR = "torch.Tensor"
+# What gives tensors by names, as ``x.topk(3)`` does.
+_PAIR = "torch.return_types.Pair"
+_OF_PAIRS = ("values", "indices")
 # The identity of a list of all devices, of which the code names none.
 EVERY = questions.EVERY_GPU[0]
 
@@ -96,6 +100,9 @@ def returned(machine: Machine, call: Call, state: State, device: Dev | None = No
             return _argument(call, 0)
         case "second":
             return _argument(call, 1)
+        case "arguments":
+            given = [value for name in call.params if (value := call.get(name)) is not None]
+            return given[0] if len(given) == 1 else (state.new(("given", call.site), Sequence("tuple", tuple(given))),)
         case "thing":
             return (state.new(("thing", call.site), LibraryObject(rest, {}, call.site, _origin(machine, call, state))),)
         case "placed":
@@ -255,7 +262,9 @@ def like(machine: Machine, call: Call) -> Results:
         tensor = tensor.viewed if _gives_views(machine, call) else tensor.computed
     if tensor is not None and call.text("returns") == "several":
         return [(state, (state.new(("several", call.site), Sequence("tuple", None, (tensor,))),))]
-    if not is_asked and call.text("returns") not in ("", "tensor", "like", "several"):
+    if tensor is not None and call.text("returns") == "pair" and not choices.idle(machine, call):
+        return [(state, (replace(tensor, type=_PAIR),))]
+    if not is_asked and call.text("returns") not in ("", "tensor", "like", "several", "pair"):
         return [(state, returned(machine, call, state))]
     if tensor is not None:
         return [(state, (tensor,))]
@@ -408,6 +417,8 @@ def tensor_attribute(machine: Machine, tensor: Tensor, name: str, state: State, 
         return [(state, (Lib(f"builtins.metadata.{name}"),))]
     if name == "grad":
         return [(state, (tensor.computed,))]
+    if kind == _PAIR and name in _OF_PAIRS:
+        return [(state, (replace(tensor, type=_TENSOR),))]
     if name in machine.library.parts:
         return [(state, (tensor,))]
     return [(state, (Bound(Lib(f"{kind}.{name}"), tensor),))]

@@ -37,7 +37,7 @@ def gpu_call(machine: Machine, call: Call) -> Results:
         wanted = "none"
     if call.text("kind") == "started" and not was_started(call.state.process, framework):
         wanted = "none"
-    if call.text("kind") == "asks-first" and _takes_cpu(call.state.process, framework):
+    if call.text("kind") == "asks-first" and takes_cpu(call.state.process, framework):
         wanted = "none"
     state = touch(
         machine, call.state, call.frame, call.site, framework, wanted, call.label, device, call.flag("context")
@@ -84,7 +84,7 @@ def choose_default(machine: Machine, call: Call) -> Results:
     return gpu_call(machine, call)
 
 
-def _takes_cpu(process: Process, framework: str) -> bool:
+def takes_cpu(process: Process, framework: str) -> bool:
     """Whether a framework that counts GPUs before its first use cannot do so any more, and takes the CPU."""
     return process.forked and process.poison is not None and not was_started(process, framework)
 

@@ -51,10 +51,13 @@ def _told(call: Call) -> bool:
 def run(machine: Machine, call: Call) -> Results:
     """``app.run()``: each function that was registered runs in a process that is started from this one as it is.
 
+    By ``method-key`` something that it was made with names the start method, and by ``idle`` keeps them all here.
     Where the model names the ``type`` of what has them run, and the parameter ``key`` of the application that holds
     it, only where it is one of these.
     """
     state = call.state
+    if choices.idle(machine, call):
+        return [(state, NONE)]
     if not call.text("type") or call.text("type") in _types(state, choices.argument(call, f"self.{call.text('key')}")):
         for _, function in list(registered(state, _JOB)):
             _starts(machine, call, function)
@@ -83,5 +86,6 @@ def _starts(machine: Machine, call: Call, function: Value) -> None:
         label="forked worker",
         shares=False,
     )
-    for way in launching.ways(machine, state, start.library, None):
+    told = choices.argument(call, call.text("method-key")) if call.text("method-key") else None
+    for way in launching.ways(machine, state, start.library, told):
         workers.start(machine, state, call.frame, start, way)

@@ -11,7 +11,7 @@ from cudalint.machine import mappings, operators, questions, sets
 from cudalint.machine.effects.stdlib import mixins
 from cudalint.machine.effects.stdlib.ranks import ranks
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import NOTHING_LEFT, TAKEN_OF, ZERO, Dict, Generator, Instance, Sequence
+from cudalint.machine.heap import ANY_NAME, NOTHING_LEFT, TAKEN_OF, ZERO, Dict, Generator, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import FROZEN, as_key, of_key
 from cudalint.machine.picking import is_choice
@@ -26,6 +26,7 @@ from cudalint.machine.values import (
     Dev,
     Lib,
     Ref,
+    Tensor,
     Unknown,
     Value,
     const,
@@ -692,7 +693,16 @@ def _update(machine: Machine, call: Call, ref: Ref, found: Dict) -> Results:
         ]
     for state, held in paths:
         machine.store_dict(ref, _with_named(held, call), state)
+        _fill(found, call, state)
     return [(state, NONE) for state, _ in paths]
+
+
+def _fill(names: Dict, call: Call, state: State) -> None:
+    """``self.__dict__.update(torch.load(path))``: the object has what lies on a GPU under names that are not seen."""
+    owner = state.get(names.view) if names.view is not None else None
+    loaded = tuple(atom for value in call.args for atom in value if isinstance(atom, Tensor) and atom.device.is_gpu)
+    if names.view is not None and isinstance(owner, Instance) and loaded:
+        state.store(names.view, replace(owner, attributes={**owner.attributes, ANY_NAME: loaded}))
 
 
 def _laid_over(found: Dict, given: Dict, value: Value, call: Call) -> Dict:

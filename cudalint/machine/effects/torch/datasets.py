@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import initialised, library_object
+from cudalint.machine.effects.torch import augmenting
 from cudalint.machine.effects.torch.fetching import GIVE_ONE, INDICES, TARGET, TOGETHER, fetch_held, transformed
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Closure, Dict, Generator, Instance, LibraryObject, Sequence
@@ -283,7 +284,8 @@ def _formatted(call: Call, transform: Value) -> Results:
 def compose(machine: Machine, call: Call) -> Results:
     """``Compose([a, b])``: calls each in turn."""
     state = call.state
-    fields: dict[str, Value] = {"<steps>": call.args[0] if call.args else NONE}
+    steps = call.args[0] if call.args else call.kwargs.get("transforms", NONE)
+    fields: dict[str, Value] = {"<steps>": steps}
     return [(state, (state.new(("compose", call.site), LibraryObject("cudalint.compose", fields, call.site)),))]
 
 
@@ -291,6 +293,8 @@ def compose_call(machine: Machine, call: Call) -> Results:
     """One sample through all steps."""
     found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
     steps = machine.elements(found.fields.get("<steps>", ()), call.state) if isinstance(found, LibraryObject) else []
+    if call.kwargs and not call.args:
+        return augmenting.in_turn(machine, call, steps)
     results: Results = [(call.state, call.args[0] if call.args else unknown("sample", call.site))]
     for step in steps:
         following: Results = []

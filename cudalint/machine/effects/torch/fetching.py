@@ -295,6 +295,10 @@ def _from_tensors(machine: Machine, tensors: Value, state: State, frame: Frame, 
 
 
 def transformed(machine: Machine, transform: Value, state: State, frame: Frame, site: Site) -> Results:
-    """An item that nobody knows, as a transform gives it."""
+    """An item that nobody knows, as a transform gives it: a generator gives parts of it, one after the other."""
     sample = unknown("sample", site, state.process.identity)
-    return machine.call_value(transform, [sample], {}, state, frame, site)
+    return [
+        (after, value)
+        for made, value in machine.call_value(transform, [sample], {}, state, frame, site)
+        for after in machine.exhausted([value], made, frame)
+    ]

@@ -87,4 +87,15 @@ def _transform(machine: Machine, call: Call) -> Value | None:
     if not say.is_dataset(call.path):
         return None
     given = (call.kwargs[name] for name in say.transforms if name in call.kwargs)
-    return next((value for value in given if is_function(value, call.state)), None)
+    return next((value for value in given if _is_done(machine, value, call.state)), None)
+
+
+def _is_done(machine: Machine, value: Value, state: State) -> bool:
+    """Whether something is done with each item: by a function, by what is called like one, or by several in turn."""
+    found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+    match found:
+        case Instance():
+            return machine.user_method(found, "__call__", state) is not None
+        case LibraryObject(fields=fields):
+            return "<steps>" in fields
+    return is_function(value, state)
