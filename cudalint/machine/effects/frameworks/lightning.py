@@ -43,7 +43,6 @@ _STRATEGIES = {"popen": "ddp", "fork": "ddp_fork", "spawn": "ddp_spawn", "forkse
 
 def trainer_fit(machine: Machine, call: Call) -> Results:
     """``trainer.fit(model)``: strategies that fork refuse a process that initialised CUDA."""
-    state = call.state
     obj = library_object(call)
     strategies = [] if obj is None else strings(obj.fields.get("<strategy>", ()))
     if strategies and all(name.startswith(_SPAWNS) for name in strategies):
