@@ -803,3 +803,34 @@ def test_a_map_has_workers_for_certain_where_it_is_told_of_one_at_the_least(coun
     text += f"torch.cuda.init()\ndatasets.load_dataset('a').map(work, num_proc={count})\n"
     found = analyse([SourceFile("train.py", text, text.encode())], Options()).findings
     assert [(f.code, f.severity.value) for f in found] == [("CUD104", severity)]
+
+
+SHARING = """\
+import argparse
+import multiprocessing as mp
+
+import torch
+
+
+def work(name, cuda, double):
+    device = "cuda" if cuda else "cpu"
+    made = torch.zeros(3, device=device, dtype=torch.double) if double else torch.zeros(3).to(device)
+    return {result}
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--cuda", action="store_true")
+    parser.add_argument("--double", action="store_true")
+    args = parser.parse_args()
+    with mp.Pool(4) as pool:
+        print(pool.starmap(work, [(name, args.cuda, args.double) for name in "abc"]))
+"""
+
+
+@pytest.mark.parametrize(("result", "code"), [("made.sum().item()", "CUD201"), ("made", "CUD302")])
+def test_whether_workers_use_the_gpu_is_told_and_not_which_way_they_do(result: str, code: str) -> None:
+    """As of compressai, whose benchmark of codecs measures on the GPU with `--cuda`."""
+    text = SHARING.replace("{result}", result)
+    found = analyse([SourceFile("bench.py", text, text.encode())], Options()).findings
+    assert [(finding.code, finding.condition) for finding in found] == [(code, "if `--cuda` is given")]

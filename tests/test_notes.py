@@ -377,3 +377,23 @@ def test_ranks_that_users_number_may_each_have_a_machine(rank: str, severity: st
     (finding,) = (f for f in analyse([source], Options(), root="/p").findings if f.code in ("CUD502", "CUD503"))
     assert finding.severity.value == severity
     assert ("whether ranks share a machine cannot be seen here" in finding.message) is (severity == "warning")
+
+
+OF_SLURM = """\
+import os
+import torch
+import torch.distributed as dist
+
+dist.init_process_group("nccl", init_method="file:///tmp/x", rank=int(os.environ["RANK"]), world_size=8)
+torch.cuda.set_device(0)
+dist.all_reduce(torch.ones(1, device="cuda"))
+"""
+
+
+@pytest.mark.parametrize(("variable", "severity"), [("SLURM_PROCID", "warning"), ("RANK", "error")])
+def test_tasks_of_slurm_may_each_see_a_gpu(variable: str, severity: str) -> None:
+    """As of fme, whose ranks take GPU 0 where srun starts them, for one GPU is bound to each."""
+    source = SourceFile("/p/main.py", text := OF_SLURM.replace("RANK", variable), text.encode())
+    (finding,) = (f for f in analyse([source], Options(), root="/p").findings if f.code == "CUD503")
+    assert finding.severity.value == severity
+    assert ("whether each task of Slurm sees a GPU of its own" in finding.message) is (severity == "warning")

@@ -86,6 +86,7 @@ class Doubt(Enum):
     ELSEWHERE = "on other paths the same workers do not fork"
     DEVICE = "which device is used cannot be seen here"
     PLACES = "whether ranks share a machine cannot be seen here"
+    BOUND = "whether each task of Slurm sees a GPU of its own cannot be seen here"
     WORKERS = "whether it has workers cannot be seen here"
     TASKS = "how many tasks a worker is given cannot be seen here"
     THREADS = "JAX waits there for threads that a fork leaves behind, unless its arrays are small"

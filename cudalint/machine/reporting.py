@@ -79,6 +79,13 @@ def outcome_of(
     )
 
 
+def told_by_worker(state: State, worker: State) -> State:
+    """The state of a process with all that a path of its worker assumes: what the worker does may rest on that."""
+    told = state.clone()
+    told.facts = worker.facts
+    return told
+
+
 def _supposes(fact: Fact) -> bool:
     """Whether a path goes on as if something unknown were of a type, or used the GPU that it is told of.
 

@@ -291,6 +291,8 @@ class Process(Frozen):
     allocated: Chain | None = None
     # Whether the program knows its local rank, or reckons with several machines.
     local_rank_at_hand: bool = False
+    # Slurm numbers it: whoever wrote the job may have each task see another GPU.
+    of_slurm: bool = False
     thread_start: tuple[Site, Chain] | None = None
     joblib_backend: Value = ()
     pending: tuple[Pending, ...] = ()

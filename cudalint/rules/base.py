@@ -38,7 +38,7 @@ class RepairLevel(Enum):
 
 
 # Doubts that readers need to know to judge a finding, whatever rule it is of.
-_SAID = frozenset({Doubt.PLACES, Doubt.WORKERS})
+_SAID = frozenset({Doubt.BOUND, Doubt.PLACES, Doubt.WORKERS})
 
 
 class Rule(Frozen):

@@ -96,6 +96,9 @@ rank that the program has read, as `rank=` of the group, or as `LOCAL_RANK` wher
 the same GPU, or take the same item of a row of devices, the number takes the place of theirs. The launcher may already give each rank a GPU of its own through
 `CUDA_VISIBLE_DEVICES`, and then `set_device(rank)` would fail. **Display** elsewhere.
 
+A rank that Slurm numbers (`SLURM_PROCID`, `SLURM_LOCALID`) is a warning: a job may have each task see another GPU
+(`--gpus-per-task=1`), which is then GPU 0 for it.
+
 ## When it stays silent
 - Tensors, models and `device_ids` name a device that depends on the rank.
 - A library selects it: `Accelerator()`, `init_device_mesh`, `deepspeed.init_distributed`, a Trainer.

@@ -40,6 +40,7 @@ from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     DELETED,
+    JOINED,
     TRUE,
     Atom,
     Bound,
@@ -152,11 +153,26 @@ class Assignment(Core):
                 ]
             case ir.Sub(value=base, index=index):
                 result: list[State] = []
-                for after, owner in self.eval(base, state, frame):
+                site = Site(frame.module, ordinal)
+                for after, held in self.eval(base, state, frame):
+                    owner = self._as_one_thing(base, held, after, frame, site)
                     for last, key in self.eval(index, after, frame):
-                        result.extend(self.set_item(owner, key, value, last, frame, Site(frame.module, ordinal)))
+                        result.extend(self.set_item(owner, key, value, last, frame, site))
                 return result
         return [state]
+
+    def _as_one_thing(self, base: ir.Expr, held: Value, state: State, frame: Frame, site: Site) -> Value:
+        """What something is put into: where it may be one of very many things, its variable stands for one of them.
+
+        So what is put there is found there, and in nothing else that may be one of many.
+        """
+        place = self._place(base, state, frame) if JOINED in held else None
+        if place is None:
+            return held
+        one = unknown("call", site, state.process.identity, "one of many")
+        value = union([one if atom == JOINED else (atom,) for atom in held])
+        self.keep_at(place, value, state)
+        return value
 
     def bind(self, name: str, value: Value, state: State, frame: Frame) -> None:
         """Bind a name where ``global`` and ``nonlocal`` say."""

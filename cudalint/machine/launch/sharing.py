@@ -7,7 +7,7 @@ from cudalint.machine.assumed import is_one
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.launching import FRESH, Start, Way
 from cudalint.machine.outcome import Kind
-from cudalint.machine.reporting import outcome_of
+from cudalint.machine.reporting import outcome_of, told_by_worker
 from cudalint.machine.state import Context, Process, State
 from cudalint.machine.trace import Chain
 from cudalint.machine.values import Const, only
@@ -52,7 +52,8 @@ def check_gpu_sharing(machine: Machine, state: State, start: Start, way: Way, ch
                 # A number of workers that the machine decides may be more than its GPU holds.
                 meant = memory is None and opened.prepared and start.count is not None
                 _shared_outcome(machine, state, start, way, child, memory, opened.where, meant)
-                return
+                # Another path of the worker may come to the same, so that what this one assumes need not be so.
+                break
 
 
 def _at_once(start: Start, seen: int, siblings: int | None) -> int | None:
@@ -112,7 +113,7 @@ def _shared_outcome(
     machine.emit(
         outcome_of(
             machine,
-            state,
+            told_by_worker(state, child),
             Kind.SHARED_GPU if memory is None else Kind.MEMORY_NOT_SHARED,
             start.anchor,
             "cost" if memory is None else memory,

@@ -11,7 +11,7 @@ from cudalint.machine.interpreter import Machine
 from cudalint.machine.interpreter.entry import RESULT
 from cudalint.machine.launch import crossing, lending
 from cudalint.machine.outcome import Kind
-from cudalint.machine.reporting import outcome_of
+from cudalint.machine.reporting import outcome_of, told_by_worker
 from cudalint.machine.state import State
 from cudalint.machine.values import (
     NONE,
@@ -113,13 +113,14 @@ def returned_values(
     """What workers return: a GPU tensor comes back through CUDA IPC, or through the host, as a copy."""
     result: list[Value] = []
     for child, value in children:
+        told = told_by_worker(state, child)
         for atom in value:
             if isinstance(atom, Tensor) and atom.device.is_gpu:
-                received = _received(machine, call, state, atom, len(value) == 1, family, copies)
+                received = _received(machine, call, state, told, atom, len(value) == 1, family, copies)
                 result.append((replace(atom, owner=state.process.identity, received=received),))
             elif isinstance(atom, Ref):
                 for held in _held(atom, child):
-                    _received(machine, call, state, held[0], held[1] and len(value) == 1, family, copies)
+                    _received(machine, call, state, told, held[0], held[1] and len(value) == 1, family, copies)
             elif not isinstance(atom, Bound | Partial | Snapshot):
                 result.append((atom,))
     return union(result)
@@ -134,16 +135,19 @@ def _held(returned: Ref, child: State) -> list[tuple[Tensor, bool]]:
 
 
 def _received(
-    machine: Machine, call: Call, state: State, tensor: Tensor, certain: bool, family: str, copies: bool
+    machine: Machine, call: Call, state: State, told: State, tensor: Tensor, certain: bool, family: str, copies: bool
 ) -> bool:
-    """A worker returned something that lies on a GPU: whether it now lies in memory that the worker shares."""
+    """A worker returned something that lies on a GPU: whether it now lies in memory that the worker shares.
+
+    ``told`` is the state with what the worker was told.
+    """
     is_shared = tensor.is_shared and not copies
     if not tensor.is_picklable:
-        _result_outcome(machine, call, state, tensor, Kind.UNPICKLABLE_CUDA, "crash", certain)
+        _result_outcome(machine, call, told, tensor, Kind.UNPICKLABLE_CUDA, "crash", certain)
     elif family == "joblib":
-        _result_outcome(machine, call, state, tensor, Kind.CUDA_THROUGH_JOBLIB)
+        _result_outcome(machine, call, told, tensor, Kind.CUDA_THROUGH_JOBLIB)
     elif is_shared:
-        _result_outcome(machine, call, state, tensor, Kind.CUDA_ACROSS)
+        _result_outcome(machine, call, told, tensor, Kind.CUDA_ACROSS)
     cuda.touch(machine, state, call.frame, call.site, tensor.framework, "init", "receiving a CUDA tensor")
     return is_shared
 

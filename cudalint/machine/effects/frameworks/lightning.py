@@ -44,23 +44,42 @@ _STRATEGIES = {"popen": "ddp", "fork": "ddp_fork", "spawn": "ddp_spawn", "forkse
 
 def trainer_fit(machine: Machine, call: Call) -> Results:
     """``trainer.fit(model)``: strategies that fork refuse a process that initialised CUDA."""
-    state = call.state
     obj = library_object(call)
     strategies = [] if obj is None else strings(obj.fields.get("<strategy>", ()))
     if strategies and all(name.startswith(_SPAWNS) for name in strategies):
         return _start_ranks(machine, call, "spawn")
-    is_refused = refuses_to_fork(machine, call, strategies, "Trainer.fit")
-    if not strategies or not all(forks([name]) for name in strategies):
-        stage = call.path.rpartition(".")[2]
-        # Where one of several strategies forks, another one trains here; what comes next is then not told that it did.
-        untold = state.clone() if forks(strategies) else None
-        trained = _trains(machine, call, obj, stage)
-        return [(after, unknown("fit", call.site)) for after in (trained if untold is None else [untold])]
-    if is_refused:
-        return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
+    forking = [name for name in strategies if forks([name])]
+    if forking and len(forking) < len(strategies):
+        return _either_way(machine, call, strategies)
+    if forking:
+        return _by_fork(machine, call, strategies)
+    return _here(machine, call)
+
+
+def _either_way(machine: Machine, call: Call, strategies: list[str]) -> Results:
+    """Of several strategies one forks its ranks, and another one trains here: which it is stays so on each path."""
+    question = (_BY_FORK, tuple(strategies))
+    answer = call.state.fact(question)
+    if answer is not None:
+        return _by_fork(machine, call, strategies) if answer else _here(machine, call)
+    other = replace(call, state=call.state.split(question))
+    return [*_by_fork(machine, call, strategies), *_here(machine, other)]
+
+
+def _by_fork(machine: Machine, call: Call, strategies: list[str]) -> Results:
+    if refuses_to_fork(machine, call, strategies, "Trainer.fit"):
+        return machine.fail(call.state, call.frame, Raised(None, ("RuntimeError",)))
     return _start_ranks(machine, call, "fork")
 
 
+def _here(machine: Machine, call: Call) -> Results:
+    found = library_object(call)
+    trained = _trains(machine, call, found, call.path.rpartition(".")[2])
+    return [(after, unknown("fit", call.site)) for after in trained]
+
+
+# Whether a trainer is one of those that fork: what its strategies are asked for where only some do.
+_BY_FORK = "trains by fork"
 _FORKS = ("ddp_fork", "ddp_notebook")
 _SPAWNS = "ddp_spawn"
 # What a trainer is given to train on, which is pickled to ranks that it spawns.

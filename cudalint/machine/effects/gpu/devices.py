@@ -219,7 +219,7 @@ def stream(machine: Machine, call: Call) -> Results:
     """Streams, events, graphs: objects of one process that cannot be pickled, but for events made for several."""
     preset = call.text("gpu", "none")
     framework = call.text("framework", "torch")
-    named = next((d for d in operators.device_of(call.get("device") or ()) if d.is_gpu), None)
+    named = _gpu_of(call.get("device") or NONE)
     opens = call.flag("context")
     state = touch(machine, call.state, call.frame, call.site, framework, preset, call.label, named, opens)
     if state is None:
@@ -234,6 +234,14 @@ def stream(machine: Machine, call: Call) -> Results:
         fields["<unselected>"] = TRUE
     origin = machine.chain(state, call.site, f"{call.label} makes it")
     return [(state, (state.new(("stream", call.site), LibraryObject(kind, fields, call.site, origin)),))]
+
+
+def _gpu_of(value: Value) -> Dev | None:
+    """The GPU that a value names: where the code does not show which, it may be another one in each process."""
+    shown = [device for device in operators.device_of(value) if device.is_gpu]
+    if shown or not all(isinstance(atom, Unknown) for atom in value):
+        return next(iter(shown), None)
+    return Dev("cuda", Rank("each", derived=True))
 
 
 def stream_scope(machine: Machine, call: Call) -> Results:

@@ -11,7 +11,7 @@ from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Ref, Value, only, unknown
+from cudalint.machine.values import JOINED, Atom, Bound, Ref, Value, only, unknown
 from cudalint.structs import replace
 
 _DEEPEST = 12
@@ -97,6 +97,9 @@ def _copies(value: Value, state: State, site: Site, made: dict[Ref, Ref], depth:
 
 
 def _copy_of(atom: Atom, state: State, site: Site, made: dict[Ref, Ref], depth: int) -> Atom:
+    if atom == JOINED and depth > 0:
+        # Which of many things was copied is not known, but the copy is one thing: what is put into it is found there.
+        return unknown("call", site, state.process.identity, "copy")[0]
     if not isinstance(atom, Ref) or depth == 0:
         return atom
     if atom in made:

@@ -43,6 +43,7 @@ _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SL
 _OF_STARTER = frozenset({"WORLD_SIZE", VISIBLE})
 # What launchers other than torchrun tell a rank.
 OF_OTHER_LAUNCHERS = frozenset(_RANKS) - {"LOCAL_RANK", "RANK"}
+_OF_SLURM = frozenset({"SLURM_LOCALID", "SLURM_PROCID"})
 _OF_TORCHRUN = frozenset({"LOCAL_RANK", "RANK", "GROUP_RANK", "ROLE_RANK"})
 _BY_ARGUMENT = frozenset({"mp.spawn", "mp.start_processes"})
 # What a program reads, or takes as an option, that reckons with several machines: there the two numbers differ.
@@ -88,7 +89,7 @@ def environ_get(machine: Machine, call: Call) -> Results:
     if name in _RANKS and not (process.is_main and machine.program.is_notebook(machine.main)):
         # No launcher starts a kernel for each rank.
         if process.is_main and process.rank is None:
-            call.state.process = replace(process, rank=_RANKS[name])
+            call.state.process = replace(process, rank=_RANKS[name], of_slurm=name in _OF_SLURM)
         return [(call.state, (Rank(_RANKS[name]),))]
     if len(call.args) > 1 and name not in OFTEN_SET:
         return [(call.state, (*call.args[1], Unknown(("environ", name)))[:4])]

@@ -181,12 +181,15 @@ def _emit(
     )
     if found.certain and group is not None and group.by_hand and kind not in _OWN_CAUSE:
         found = replace(found, certain=False, doubt=Doubt.PLACES)
+    if found.certain and launch is None and process.of_slurm and kind in _ON_ONE_GPU:
+        found = replace(found, certain=False, doubt=Doubt.BOUND)
     if found.certain and group is not None and group.built:
         found = replace(found, certain=False, doubt=Doubt.BUILT)
     machine.emit(found)
 
 
 _SELECTORS = frozenset({"set_device", "set_device_index"})
+_ON_ONE_GPU = frozenset({Kind.RANK_WITHOUT_DEVICE, Kind.COLLECTIVE_BEFORE_DEVICE})
 _OWN_CAUSE = frozenset({Kind.RENDEZVOUS_NOT_SET, Kind.RANK_NOT_SAID, Kind.INIT_BEFORE_DEVICE})
 
 
