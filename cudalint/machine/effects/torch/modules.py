@@ -107,7 +107,9 @@ def module_child(machine: Machine, call: Call) -> Results:
         return [(state, unknown("child", call.site))]
     own, method = _own_parts(machine, receiver, state), call.path.rpartition(".")[2]
     if method in _NAMED:
-        pairs = [Sequence("tuple", (unknown("name", call.site, i), part)) for i, part in enumerate(own or [(receiver,)])]
+        pairs = [
+            Sequence("tuple", (unknown("name", call.site, i), part)) for i, part in enumerate(own or [(receiver,)])
+        ]
         named: list[Value] = [(state.new(("named", call.site, i), pair),) for i, pair in enumerate(pairs)]
         rows = Sequence("list", tuple(named)) if own else Sequence("iterator", None, named[0])
         return [(state, (state.new(("children", call.site), rows),))]
