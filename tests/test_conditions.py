@@ -619,6 +619,21 @@ def test_the_condition_of_a_version_comes_first() -> None:
     assert [f.condition for f in found if f.code == "CUD101"] == ["before Python 3.14, if `GPU` is set"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"), [("", [("CUD101", "before Python 3.14"), ("CUD201", "from Python 3.14")]), ("'fork'", None)]
+)
+def test_a_default_context_starts_as_each_python_does(asked: str, told: list[tuple[str, str]] | None) -> None:
+    text = (
+        f"import multiprocessing\nimport torch\nCONTEXT = multiprocessing.get_context({asked})\n"
+        "def work(n):\n    return torch.ones(n, device='cuda').sum().item()\n"
+        "if __name__ == '__main__':\n    torch.cuda.init()\n"
+        "    with CONTEXT.Pool(2) as pool:\n        print(pool.map(work, [1, 2]))\n"
+    )
+    options = Options(target_versions=((3, 12), (3, 14)))
+    found = analyse([SourceFile("train.py", text, text.encode())], options).findings
+    assert [(f.code, f.condition) for f in found] == (told or [("CUD101", None)])
+
+
 @pytest.mark.parametrize("output", sorted(set(OutputFormat), key=lambda output: output.value))
 def test_every_format_shows_it(output: OutputFormat) -> None:
     findings = _findings(CASES["a flag"][0])

@@ -17,6 +17,7 @@ from cudalint import fingerprint
 from cudalint.project import settings_named
 from cudalint.project.imports import (
     Imported,
+    dotted,
     imported,
     imports_what_it_is_told,
     may_import_all_beside,
@@ -281,6 +282,12 @@ class FileFacts(Mutable):
         return tuple(found)
 
     @property
+    def dotted(self) -> tuple[str, ...]:
+        """The texts of the file that are words with dots between."""
+        found = self._asked("dotted", lambda: [word.decode("utf-8", "replace") for word in dotted(self.data)])
+        return tuple(found)
+
+    @property
     def named_for_stars(self) -> frozenset[bytes]:
         """What ``__all__`` of the file names, as far as its text shows."""
         return frozenset(self._asked("stars", lambda: sorted(named_for_stars(self.data))))
@@ -348,6 +355,7 @@ _FACTS: Mapping[str, str] = {
     "stars": "named_for_stars",
     "told": "imports_what_it_is_told",
     "quoted": "quoted",
+    "dotted": "dotted",
     "calls": "calls_at_top",
 }
 

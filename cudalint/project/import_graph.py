@@ -118,9 +118,15 @@ class ImportGraph(Mutable):
         if name not in self._reach:
             reached = self.reached([name], at_once=False)
             if any(self.facts(one).imports_what_it_is_told for one in reached):
-                reached = self.reached([*self._handed(name), *reached], at_once=False)
+                named = [home for one in reached for home in self._named_in_texts(one)]
+                reached = self.reached([*self._handed(name), *named, *reached], at_once=False)
             self._reach[name] = frozenset(reached)
         return self._reach[name]
+
+    def _named_in_texts(self, name: str) -> Iterator[str]:
+        """The modules that texts of a file name: what it hands these to may import them."""
+        homes = (self._home_of_text(name, text, 0) for text in self.facts(name).dotted)
+        yield from (home for home in homes if home is not None and home != name and home in self.sources)
 
     def _handed(self, name: str) -> Iterator[str]:
         """The modules of the packages that a file names: what it hands these to may import all that they have."""

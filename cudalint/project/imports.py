@@ -120,6 +120,11 @@ def quoted(data: bytes) -> list[bytes]:
     return sorted(set(_QUOTED.findall(data)))
 
 
+def dotted(data: bytes) -> list[bytes]:
+    """The texts of a file that are words with dots between."""
+    return sorted({found[2] for found in _TEXT.finditer(data)})
+
+
 def named_for_stars(data: bytes) -> set[bytes]:
     """The words that ``__all__`` is made of."""
     return {word for shown in _ALL.findall(data) for word in _QUOTED.findall(shown)}

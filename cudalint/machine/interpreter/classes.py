@@ -474,13 +474,24 @@ class Classes(Core):
         """The fields of settings that a variable of the environment sets, where the program set that."""
         if not any(isinstance(e, str) and self.library.is_a(e, _SETTINGS) for e in self.mro(cls, state)):
             return {}
-        config = self._class_attribute(cls, "model_config", state) or ()
-        held = state.get(ref) if isinstance(ref := only(config), Ref) else None
-        prefix = constant(held.items.get("env_prefix", ())) if isinstance(held, Dict) else ""
+        prefix = self._config_says(cls, "env_prefix", state)
         names = [name for name, _ in fields[len(given.args) :] if name not in given.kwargs]
         start = prefix if isinstance(prefix, str) else ""
         told = {name: state.process.environ(f"{start}{name}".upper()) for name in names}
         return {name: value for name, value in told.items() if value is not None}
+
+    def _config_says(self, cls: Ref, name: str, state: State) -> Hashable:
+        """What the configuration of a record's class says certainly of something; ``...`` where that is not seen."""
+        config = self._class_attribute(cls, "model_config", state) or ()
+        held = state.get(ref) if isinstance(ref := only(config), Ref) else None
+        return constant(held.items.get(name, ())) if isinstance(held, Dict) else ...
+
+    def _validates_defaults(self, cls: Ref, state: State) -> bool:
+        """Whether the validators of a record check its defaults, too: settings say so unless they are told."""
+        told = self._config_says(cls, "validate_default", state)
+        if told is not ...:
+            return told is True
+        return any(isinstance(entry, str) and self.library.is_a(entry, _SETTINGS) for entry in self.mro(cls, state))
 
     def _validated(self, instance: Ref, cls: Ref, given: Given, state: State) -> list[State]:
         """The paths on which the validators of a record let it be made, and what they make of its fields."""
@@ -510,7 +521,7 @@ class Classes(Core):
             return states
         states = [state]
         for name in validator.names.intersection(found.attributes):
-            if name not in given.kwargs and validator.mode != "always":
+            if name not in given.kwargs and validator.mode != "always" and not self._validates_defaults(cls, state):
                 # A default is taken as it is.
                 continue
             states = [s for c in states for s in self._validate_field(name, function, first, instance, given, c)]

@@ -14,6 +14,8 @@ from cudalint.machine.values import NONE, Const, Lib, Ref, Task, Value, strings
 from cudalint.structs import Frozen, Mutable, field, replace
 
 FRESH = frozenset({"spawn", "forkserver", "loky"})
+# The start method of a default context where the Pythons in range have different ones.
+BY_PYTHON = "<by Python>"
 
 
 class Way(Frozen):
@@ -29,6 +31,8 @@ def ways(machine: Machine, state: State, library: str, context: Value | None) ->
     """The start methods a launch may use: its context's, else the library's default."""
     if context is not None and context != (Const(None),):
         names = _context_methods(machine, context, state)
+        if names == [BY_PYTHON]:
+            return [Way(n, True, c) for n, c in machine.host.defaults()]
         if names is not None and "default" not in names:
             return [Way(n, len(names) == 1, explicit=True) for n in names if n != "?"]
     method = state.process.method(library)

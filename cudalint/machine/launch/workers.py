@@ -7,11 +7,11 @@ from functools import partial
 
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Beginning, Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.children import boot, child_identity, fork, server_poison, tell
-from cudalint.machine.launch.crossing import Pickler, Transfer, carried
+from cudalint.machine.launch.crossing import Pickler, Transfer, carried, pickles_itself, reachable
 from cudalint.machine.launch.launching import FRESH, Ended, Start, Way, fix_default, launch_of
 from cudalint.machine.launch.noting import note_launch, note_process
 from cudalint.machine.launch.pickling import function_sites, is_plain, refused, runs_code, runs_code_by_value, unproven
@@ -118,7 +118,7 @@ def _started(machine: Machine, state: State, frame: Frame, start: Start, way: Wa
             tell(child, state, start)
         inner = Frame(Ref(("module", machine.main)), machine.main, tries=int(start.listens))
         transfer = Transfer(machine, state, child, start.pickler, child.process.identity, copied=start.copies)
-        needs_copy = fresh or parent is not None
+        needs_copy = fresh or parent is not None or _pickled_by_itself(start, state)
         tasks = [_sent(t, transfer) for t in start.tasks] if needs_copy else list(start.tasks)
         first = start.initializer
         if first is not None and fresh:
@@ -245,6 +245,12 @@ def _method_elsewhere(machine: Machine, state: State, start: Start, failed: Outc
 
 def _anchors(start: Start) -> set[Site]:
     return {start.anchor} | ({start.initializer_anchor} if start.initializer_anchor is not None else set())
+
+
+def _pickled_by_itself(start: Start, state: State) -> bool:
+    """Whether an object that travels to a forked worker says itself what arrives there: it is not the inherited one."""
+    found = (state.get(ref) for ref in reachable(tuple(a for value in start.pickled for a in value), state))
+    return any(isinstance(one, Instance) and pickles_itself(one, state) for one in found)
 
 
 def _sent(task: Task, transfer: Transfer) -> Task:

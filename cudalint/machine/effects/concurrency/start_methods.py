@@ -76,11 +76,17 @@ def get_context(machine: Machine, call: Call) -> Results:
     library = library_of(call)
     value = const(call.text("value")) if call.text("value") else call.get("method")
     if value is None or value == NONE:
-        value = _default_names(machine, state, library)
+        value = _of_default(machine, state, library)
         launching.fix_default(machine, state, library, call.site, "get_context()")
     fields: dict[str, Value] = {"<method>": value, "<library>": const(library)}
     made = LibraryObject(f"{library}.context", fields, call.site)
     return [(state, (state.new(("context", call.site), made),))]
+
+
+def _of_default(machine: Machine, state: State, library: str) -> Value:
+    """The start method of the default context: where nothing was set, each Python has one of its own."""
+    by_python = state.process.method(library).names is None and len(machine.host.defaults()) > 1
+    return const(launching.BY_PYTHON) if by_python else _default_names(machine, state, library)
 
 
 def _default_names(machine: Machine, state: State, library: str) -> Value:
@@ -93,7 +99,9 @@ def get_start_method(machine: Machine, call: Call) -> Results:
     state = call.state
     context = library_object(call)
     if context is not None and "<method>" in context.fields:
-        return [(state, context.fields["<method>"])]
+        of_context = context.fields["<method>"]
+        by_python = of_context == const(launching.BY_PYTHON)
+        return [(state, tuple(Const(n) for n, _ in machine.host.defaults()) if by_python else of_context)]
     library = library_of(call)
     method = state.process.method(library)
     if call.get("allow_none") == TRUE and method.names is None and method.fixed is None:

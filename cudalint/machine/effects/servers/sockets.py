@@ -81,7 +81,17 @@ def _answered(machine: Machine, call: Call, ref: Ref, server: LibraryObject) -> 
     request = [unknown("request", call.site), unknown("client", call.site), own]
     if handler == NONE:
         return [(call.state, NONE)]
-    for state, made in machine.call_value(handler, request, {}, call.state.clone(), call.frame, call.site):
+    for state in _handled(machine, call, handler, request, call.state.clone()):
+        if call.state.process.driver is None and state.process.driver is not None:
+            # The next request finds a process that used CUDA.
+            _handled(machine, call, handler, request, state)
+    return [(call.state, NONE)]
+
+
+def _handled(machine: Machine, call: Call, handler: Value, request: list[Value], before: State) -> list[State]:
+    """What one request of each kind leaves behind, one after the other."""
+    left: list[State] = []
+    for state, made in machine.call_value(handler, request, {}, before, call.frame, call.site):
         states = [state]
         _given(made, request, state)
         for name in _ANSWERS:
@@ -90,7 +100,8 @@ def _answered(machine: Machine, call: Call, ref: Ref, server: LibraryObject) -> 
             if method is not None and one is not None:
                 bound: Value = (Bound(method, one),)
                 states = [s for c in states for s, _ in machine.call_value(bound, [], {}, c, call.frame, call.site)]
-    return [(call.state, NONE)]
+        left.extend(states)
+    return left
 
 
 def _given(handler: Value, request: list[Value], state: State) -> None:

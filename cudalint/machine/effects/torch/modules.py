@@ -105,12 +105,19 @@ def module_child(machine: Machine, call: Call) -> Results:
     state, receiver = call.state, call.receiver
     if receiver is None:
         return [(state, unknown("child", call.site))]
-    own = _own_parts(machine, receiver, state)
-    if own and call.path.rpartition(".")[2] in _SEVERAL:
+    own, method = _own_parts(machine, receiver, state), call.path.rpartition(".")[2]
+    if method in _NAMED:
+        pairs = [
+            Sequence("tuple", (unknown("name", call.site, i), part)) for i, part in enumerate(own or [(receiver,)])
+        ]
+        named: list[Value] = [(state.new(("named", call.site, i), pair),) for i, pair in enumerate(pairs)]
+        rows = Sequence("list", tuple(named)) if own else Sequence("iterator", None, named[0])
+        return [(state, (state.new(("children", call.site), rows),))]
+    if own and method in _SEVERAL:
         return [(state, (state.new(("children", call.site), Sequence("list", tuple(own))),))]
     if own:
         return [(state, own[0] if len(own) == 1 else union(own))]
-    if call.path.rpartition(".")[2] in _SEVERAL:
+    if method in _SEVERAL:
         return [(state, (state.new(("children", call.site), Sequence("iterator", None, (receiver,))),))]
     return [(state, (receiver,))]
 
@@ -160,6 +167,8 @@ _MODULE = "torch.nn.Module"
 _LAYER = "<layer>"
 # What gives the parts one after the other.
 _SEVERAL = frozenset({"__iter__", "children", "modules", "values"})
+# Those that tell the name of each part beside it.
+_NAMED = frozenset({"named_children", "named_modules", "items"})
 
 
 def module_hold(machine: Machine, call: Call) -> Results:
