@@ -22,6 +22,7 @@ IDLE = "".join(
 )
 IDLE += "def step9(x):\n    return x\n\n\ndef idle():\n    return step0(0)\n\n\n"
 HEAD = "import torch\nimport multiprocessing as mp\n\n\ndef work(n):\n    print(torch.ones(n, device='cuda'))\n\n\n"
+SPAWN = "mp.set_start_method('spawn', force=True)"
 LAUNCH = "mp.Pool(2).map(work, [1])"
 
 
@@ -157,10 +158,10 @@ def test_a_function_whose_short_calls_do_nothing_is_left_after_many_of_them() ->
     assert [note for note in found.notes if "calls: not followed to its end" in note and "parts" in note]
 
 
-@pytest.mark.parametrize("last", ["mp.set_start_method('spawn', force=True)", "settle()"])
+@pytest.mark.parametrize("last", [SPAWN, "settle()"])
 def test_one_that_may_have_averted_it_in_any_of_its_calls_is_followed(last: str) -> None:
     texts = {
-        "settling.py": "import multiprocessing as mp\n\n\ndef settle():\n    mp.set_start_method('spawn', force=True)\n",
+        "settling.py": f"import multiprocessing as mp\n\n\ndef settle():\n    {SPAWN}\n",
         "parts.py": "import multiprocessing as mp\nfrom settling import settle\n\n\n" + short(last),
         "program.py": calling_often("from parts import short"),
     }
