@@ -55,12 +55,21 @@ class Fixtures(Frozen):
 
     def around(self, function: ir.Function, state: State, test: Test) -> list[State]:
         """Run a test inside the fixtures that it, or everything in its module, is given, once in each of its ways."""
-        wanted = (*self._for_all(), *(p.name for p in function.params if p.name not in ("self", "cls")))
-        asked = tuple(dict.fromkeys(wanted))
+        own = (p.name for p in function.params if p.name not in ("self", "cls"))
+        asked = tuple(dict.fromkeys((*self._for_all(), *self._used(function), *own)))
         ended: list[State] = []
         for case in self._cases(function, state):
             ended.extend(replace(self, told=case.told)._give(asked, case.given, state.clone(), test, ()))
         return ended
+
+    def _used(self, function: ir.Function) -> Iterator[str]:
+        """The fixtures that marks of a test, of its class or of its module have it use."""
+        module = self.files.module(self.module)
+        if module is None or b"usefixtures" not in self.files.sources[self.module].data:
+            return
+        for mark in (*_marks(module.body), *_decorators(module.body, function)):
+            if isinstance(mark, ir.Call) and last_name(mark.func) == "usefixtures":
+                yield from (str(a.value.value) for a in mark.args if isinstance(a.value, ir.Const))
 
     def _cases(self, function: ir.Function, state: State) -> list[parametrized.Case]:
         """The ways in which marks have a test run."""
@@ -229,6 +238,16 @@ def _decorators(body: Iterable[ir.Stmt], function: ir.Function) -> Iterator[ir.E
                 continue
             case _:
                 yield from _decorators(inner_statements(statement), function)
+
+
+def _marks(body: Iterable[ir.Stmt]) -> Iterator[ir.Expr]:
+    """The marks that a module gives all of its tests: ``pytestmark``."""
+    for statement in body:
+        if isinstance(statement, ir.Assign) and any(
+            isinstance(target, ir.Name) and target.id == "pytestmark" for target in statement.targets
+        ):
+            value = statement.value
+            yield from value.items if isinstance(value, ir.Display) else (value,)
 
 
 def _is_for_all(decorator: ir.Expr) -> bool:

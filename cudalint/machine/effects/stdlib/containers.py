@@ -407,6 +407,8 @@ def list_method(machine: Machine, call: Call) -> Results:
     if not isinstance(ref, Ref) or not isinstance(found, Sequence):
         return [(call.state, unknown("list", call.site))]
     match name:
+        case "__getitem__" if call.args:
+            return machine.item((ref,), call.args[0], call.state, call.frame, call.site)
         case "appendleft" | "insert":
             at, value = (0, call.args[:1]) if name == "appendleft" else (integer(call.args[0]), call.args[1:2])
             call.state.store(ref, _inserted(found, None if machine.grows_on(ref) else at, value[0] if value else NONE))

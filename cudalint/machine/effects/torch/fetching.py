@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 
-from cudalint.machine import gpu_memory, questions
+from cudalint.machine import gpu_memory, mappings, questions
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.torch.pinning import parts
 from cudalint.machine.frame import Frame, Results
@@ -136,6 +136,8 @@ def _fetch_from(
             own = _library_item(machine, atom, found, state)
             if own is not None:
                 return machine.call_value((own,), [EACH], {}, state, frame, site)
+            if (listed := mappings.list_of(atom, state)) is not None:
+                return _fetch_from(machine, listed, state, frame, site, methods, depth + 1)
             fields = found.attributes
             inner = fields.get("dataset")
             if inner is not None and not _HELD & fields.keys():
