@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import call, call_in_child
-from sampling import split
+from sampling import LEFT_OUT, split
 
 from cudalint.finding import Applicability, Finding, Fix, Position, Severity, Span, Step, StepKind
 
@@ -73,6 +73,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Take a sample of large tables; start what takes longest first, so that in the end no worker waits for another."""
     items[:], left = split(items, config.args)
+    config.stash[LEFT_OUT] = left
     if left:
         config.hook.pytest_deselected(items=left)
     items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+# What was collected and is left to a run of everything.
+LEFT_OUT: pytest.StashKey[list[pytest.Item]] = pytest.StashKey()
 # Of the rows of these tables one in so many is a test of a run of all tests: each row is worth having while that is
 # changed which it is about, and then its file is named; what all of them have in common a third shows as well.
 SHARES = {

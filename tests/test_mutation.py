@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mutation import record
 from mutation.models import model_mutants
+from sampling import LEFT_OUT
 
 TESTS = Path(__file__).resolve().parent
 # Fewer may be left; what is new has a test. (Of some sixty the record had said that a test notices them, which was so
@@ -34,7 +35,7 @@ def test_the_tests_that_are_recorded_exist(request: pytest.FixtureRequest) -> No
     chosen = (config.option.keyword, config.option.markexpr, config.option.deselect)
     if any(chosen) or any("::" in argument for argument in config.args):
         pytest.skip("only some tests of the files were collected")
-    there = {item.nodeid for item in request.session.items}
+    there = {item.nodeid for item in (*request.session.items, *config.stash[LEFT_OUT])}
     files = {test.partition("::")[0] for test in there}
     recorded = {test for test in record.read().values() if test is not None and test.partition("::")[0] in files}
     assert sorted(recorded - there) == [], "run `python -m mutation --kind 'model entry' --record` in tests/"

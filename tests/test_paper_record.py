@@ -201,7 +201,14 @@ import torch
 
 torch.ones(1).cuda()
 """
-NAMES = ("conftest.py", "command_line.py", "fixture_markers.py", "since_python.py", "test_fixtures_run.py")
+NAMES = (
+    "conftest.py",
+    "command_line.py",
+    "fixture_markers.py",
+    "sampling.py",
+    "since_python.py",
+    "test_fixtures_run.py",
+)
 
 
 @pytest.fixture
