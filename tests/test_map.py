@@ -220,6 +220,8 @@ def test_processes_by_themselves_take_a_line_where_there_are_others(run: Run, tm
 
 def test_what_a_bound_cut_is_said_below(run: Run, tmp_path: Path) -> None:
     body = "".join(f"    x = [x, {number}]\n" for number in range(100))
+    # What may decide how workers start is followed however long it takes.
+    body += "    multiprocessing.set_start_method\n"
     text = FORKED.replace("def work", f"def busy(x):\n{body}    return x\n\n\ndef work")
     text = text.replace("    with", "    busy(1)\n" * 130 + "    with")
     (tmp_path / "train.py").write_text(text, encoding="utf-8")

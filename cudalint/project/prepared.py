@@ -92,7 +92,7 @@ class PreparedImports(Mutable):
             return _Known(None, read)
         record = machine.record
         ways = tuple(sealed(after, base, below, f"{name}{_WAY}{i}") for i, (after, _) in enumerate(loaded))
-        neutral = not machine.consulted and all(after.process == base.process for after, _ in loaded)
+        neutral = not machine.consultations and all(after.process == base.process for after, _ in loaded)
         done = Imported(
             root,
             ways,

@@ -40,31 +40,36 @@ class Abandoning(Core):
     def _left_running_call(self, state: State) -> bool:
         for index in range(len(self._begun) - 1, -1, -1):
             call = self._begun[index]
-            if call.place in self._busy or self.program.settles(call.place.module, call.function):
+            if self.program.settles(call.place.module, call.function):
                 return False
             if call.is_idle(self._steps - self._most_idle, self.record.events, state.process):
                 self._leaving = index
-                self._abandon(call.place, call.function, f"{self._steps - call.steps} steps")
+                self._abandon(call.place, call.function, f"{self._steps - call.steps} steps", state.process.identity)
                 return True
         return False
 
     def _look_for_idle_calls(self) -> None:
         """Leave, whenever it is called again, the function whose many short calls took most, and did nothing."""
-        place = max(self._idle, key=lambda place: self._idle[place].steps, default=None)
+        idle = (place for place in self._idle if place not in self._busy and place not in self._deciding)
+        place = max(idle, key=lambda place: self._idle[place].steps, default=None)
         if place is not None and self._idle[place].steps >= self._most_often:
             calls = self._idle.pop(place)
             often = f" of {calls.count} calls" if calls.count > 1 else ""
             self._abandon(place, calls.function, f"{calls.steps} steps{often}")
 
-    def _abandon(self, place: Site, function: ir.Function, where: str) -> None:
-        self.abandoned.add(place)
+    def _abandon(self, place: Site, function: ir.Function, where: str, identity: tuple[str, ...] | None = None) -> None:
+        self.abandoned.add((place, identity))
         self.program.note(f"{function.name}() of {place.module} did nothing in {where}: not followed to its end")
+
+    def is_left(self, place: Site, state: State) -> bool:
+        """Whether calls of a function are not followed any more in this process."""
+        return (place, None) in self.abandoned or (place, state.process.identity) in self.abandoned
 
     def begin_call(self, closure: Closure, state: State, is_callers: bool) -> None:
         """A function begins to run; ``is_callers`` where code of its caller runs within it."""
         place = Site(closure.module, closure.function.ordinal)
         events = -1 if is_callers else self.record.events
-        self._begun.append(Begun(place, closure.function, self._steps, state.process, events))
+        self._begun.append(Begun(place, closure.function, self._steps, state.process, events, self.consultations))
 
     def end_call(self, results: Results, site: Site) -> Results:
         """The function that began last has ended: what it gives, which is unknown where it was left."""
@@ -81,21 +86,22 @@ class Abandoning(Core):
 
     def _note_call(self, call: Begun, results: Results) -> None:
         """Add up what the calls of a function take, until one of them does anything."""
-        if call.place in self._busy:
+        if call.place in self._deciding:
             return
         if self.program.settles(call.place.module, call.function):
-            self._note_busy(call, *self._begun)
-        elif call.events != self.record.events or any(_differs(state.process, call.process) for state, _ in results):
-            self._note_busy(call)
+            self._deciding.update(each.place for each in (call, *self._begun))
+        elif call.place in self._busy:
+            return
+        elif self._did_something(call) or any(_differs(state.process, call.process) for state, _ in results):
+            self._busy.add(call.place)
         else:
             calls = self._idle.setdefault(call.place, IdleCalls(call.function))
             calls.count += 1
             calls.steps += self._steps - call.steps
 
-    def _note_busy(self, *calls: Begun) -> None:
-        for call in calls:
-            self._busy.add(call.place)
-            self._idle.pop(call.place, None)
+    def _did_something(self, call: Begun) -> bool:
+        """Whether anything is recorded since a call began, or was done that may do something in another process."""
+        return call.events != self.record.events or call.consultations != self.consultations
 
 
 def _differs(one: Process, other: Process) -> bool:

@@ -79,7 +79,7 @@ class Callbacks(Core):
                 if not is_called and not self._may_matter(found):
                     continue
                 # What comes of it depends on what the process did before.
-                self.consulted = True
+                self.consultations += 1
                 if not _is_marked(state.process):
                     _keep(atom, state, function)
                 elif not state.facts and self._is_new(found):
@@ -107,7 +107,7 @@ class Callbacks(Core):
                 continue
             if kind not in (None, hook.kind) or not any(hooked.runs_in(hook, atom, state) for atom in called):
                 continue
-            self.consulted = True
+            self.consultations += 1
             for atom in hook.runs:
                 found = self._callback(atom, state)
                 if found is not None and self._is_new(found):
@@ -234,7 +234,7 @@ class Callbacks(Core):
             self._goes_through(one, state, frame, site, depth + 1)
 
     def _is_gone_through(self, loader: Atom, rounds: str, made: Site, state: State, frame: Frame, site: Site) -> None:
-        self.consulted = True
+        self.consultations += 1
         default = state.process.default_device
         matters = _is_marked(state.process) or (default is not None and default.is_gpu)
         if state.facts or not matters or made in self.called_back or self.options.purpose.prepares:

@@ -501,7 +501,7 @@ class Calls(Core):
         if active >= RECURSION and (active >= DESCENT or not self._descends(entered, closure, given)):
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
-        if entered in self.abandoned:
+        if self.is_left(entered, state):
             self.passes_over(site, state)
             return [(state, unknown("abandoned", site))]
         variables = self.bind_arguments(closure, given)

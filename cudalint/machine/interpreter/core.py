@@ -56,13 +56,14 @@ MOST_BROKEN = 32
 
 
 class Begun(Frozen):
-    """A call that is running: its function, and how many steps and events there were before it, in which process."""
+    """A call that is running: its function, and how much there was before it, in which process."""
 
     place: Site
     function: ir.Function
     steps: int
     process: Process
     events: int
+    consultations: int
 
     def is_idle(self, before: int, events: int, process: Process) -> bool:
         """Whether it began ``before`` some step, and nothing that is recorded has happened since."""
@@ -91,8 +92,8 @@ class Core(Hooks, ABC):
         self.main = main
         self.host = host
         self.options = options
-        # Whether anything ran whose effect may depend on the process.
-        self.consulted = False
+        # How often anything ran whose effect may depend on the process.
+        self.consultations = 0
         # Whether anything ran that asks whether an unknown caller may have done something before.
         self.asked_for_callers = False
         # The steps that led here to the imports that were prepared, by the steps that stand for it.
@@ -157,10 +158,13 @@ class Core(Hooks, ABC):
         # The calls that are running, of which one is left that did nothing; the functions of which one was left.
         self._begun: list[Begun] = []
         self._leaving: int | None = None
-        self.abandoned: set[Site] = set()
-        # The functions whose calls did nothing so far, and those whose calls did something, or lead to what may decide.
+        # The functions of which calls are left, and in which process; None: in any.
+        self.abandoned: set[tuple[Site, tuple[str, ...] | None]] = set()
+        # The functions of which a call did nothing, those of which one did something, and those that lead to what may
+        # decide how something is started.
         self._idle: dict[Site, IdleCalls] = {}
         self._busy: set[Site] = set()
+        self._deciding: set[Site] = set()
         # What is imported for many may take more steps than a program, and has no more patience.
         patience = min(self._most_steps, host.limits.scaled(MOST_STEPS))
         self._most_idle = max(LEAST_IDLE, patience // IDLE_PART)
@@ -323,7 +327,7 @@ class Core(Hooks, ABC):
         self.prepared |= before.prepared
         self.record = before.record.copy()
         self.record.outcomes = [self._as_here(outcome) for outcome in before.record.outcomes]
-        self.consulted = before.consulted
+        self.consultations = before.consultations
         self.asked_for_callers = before.asked_for_callers
         self.preloads = [*before.preloads]
         self.puts = {channel: [*put] for channel, put in before.puts.items()}
@@ -758,6 +762,10 @@ class Core(Hooks, ABC):
         stepped: tuple[Ref, Generator] | None = None,
     ) -> Results:
         """Run the body of a function whose parameters are bound in ``scope``."""
+
+    @abstractmethod
+    def is_left(self, place: Site, state: State) -> bool:
+        """Whether calls of a function are not followed any more in this process."""
 
     @abstractmethod
     def begin_call(self, closure: Closure, state: State, is_callers: bool) -> None:

@@ -69,7 +69,7 @@ class Imports(Core):
         first = dotted.partition(".")[0]
         if not frame.guards_import or not self.is_unseen(first):
             return
-        self.consulted = True
+        self.consultations += 1
         lacked = dotted if first and self.program.resolve(frame.module, first, 0) is not None else first
         sym = (INSTALLED, lacked or frame.module)
         if state.fact(sym) is not None:

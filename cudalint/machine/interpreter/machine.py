@@ -198,7 +198,7 @@ class Machine(
 
     def library_call(self, call: Call) -> Results:
         """Do what the model of a function says."""
-        self.consulted = self.consulted or self.effects.may_consult(call)
+        self.consultations += self.effects.may_consult(call)
         return self.effects.perform(self, call)
 
     def _given_away(self, values: Iterable[Value], state: State) -> None:

@@ -213,7 +213,7 @@ def text_at(machine: Machine, place: Located) -> str | None:
         return None
     if place.module is None:
         # Where a program runs is where it was started.
-        machine.consulted = True
+        machine.consultations += 1
     return machine.program.settings(place.module, machine.main, place.parts)
 
 
