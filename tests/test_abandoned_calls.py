@@ -168,3 +168,16 @@ def test_one_that_may_have_averted_it_in_any_of_its_calls_is_followed(last: str)
     found = checked(texts)
     assert said(found) == []
     assert not [note for note in found.notes if "short() of parts" in note]
+
+
+def test_one_that_only_looks_something_up_is_followed_however_often_it_is_called() -> None:
+    pick = "def pick():\n    return 'cuda'\n\n\ndef many():\n    mp.set_start_method\n" + "    pick()\n" * 40 + "\n\n"
+    text = HEAD + pick + main(*["many()"] * 18, "torch.ones(1, device=pick())", LAUNCH)
+    assert said(checked({"program.py": text})) == [("CUD101", Severity.ERROR)]
+
+
+def test_one_that_uses_cuda_as_was_done_before_is_followed_in_workers() -> None:
+    uses = "def uses(n):\n    part0(n)\n    return torch.ones(n, device='cuda')\n\n\n"
+    part = f"{SHORT}def part3(x):\n    return x\n\n\n{uses}"
+    text = HEAD + part + main("torch.ones(1, device='cuda')", *["uses(1)"] * 40, "mp.Pool(2).map(uses, [1])")
+    assert said(checked({"program.py": text})) == [("CUD101", Severity.ERROR)]

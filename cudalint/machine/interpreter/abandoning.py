@@ -50,7 +50,8 @@ class Abandoning(Core):
 
     def _look_for_idle_calls(self) -> None:
         """Leave, whenever it is called again, the function whose many short calls took most, and did nothing."""
-        idle = (place for place in self._idle if place not in self._busy and place not in self._deciding)
+        followed = self._busy | self._deciding
+        idle = (place for place, calls in self._idle.items() if place not in followed and calls.take_steps)
         place = max(idle, key=lambda place: self._idle[place].steps, default=None)
         if place is not None and self._idle[place].steps >= self._most_often:
             calls = self._idle.pop(place)

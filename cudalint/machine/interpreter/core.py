@@ -44,10 +44,12 @@ LONG_PART = 4
 # Imports are left out once so many quarters of what they may use of the steps are used, by whatever.
 LATE = 5
 # Of the steps of an entry, the part that a call takes at least which is left because it does nothing, and the part that
-# the calls of one function take together which is then left whenever it is called; the least of both; the part after
-# which such calls are looked for, again and again. None is where one step in ten runs what has not run before.
+# the calls of one function take together which is then left whenever it is called, unless each takes few steps; the
+# least of both; the part after which such calls are looked for, again and again. None is where one step in ten runs
+# what has not run before.
 IDLE_PART = 12
 OFTEN_PART = 6
+SHORT = 10
 LEAST_IDLE = 100
 LOOK_PART = 16
 NEW_PART = 10
@@ -76,6 +78,11 @@ class IdleCalls(Mutable):
     function: ir.Function
     count: int = 0
     steps: int = 0
+
+    @property
+    def take_steps(self) -> bool:
+        """Whether they are more than a look at something, of which others ask again what it gives."""
+        return self.steps >= SHORT * self.count
 
 
 class Core(Hooks, ABC):
