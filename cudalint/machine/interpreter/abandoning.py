@@ -24,7 +24,7 @@ class Abandoning(Core):
     Where none took so much by itself, the calls of one function may have: none of them is followed from then on.
 
     What is left must not be what would have averted what goes wrong later: a call is followed to its end where one of
-    the functions that run in it, or that have run in one of its function before, names anything of the kind.
+    the functions that run in it names anything of the kind, and all calls of a function where one such ever ran in any.
     """
 
     def look_for_idle_call(self, state: State) -> None:
