@@ -13,7 +13,7 @@ from cudalint.machine.frame import Results
 from cudalint.machine.heap import Closure
 from cudalint.machine.interpreter.core import NEW_PART, Begun, Core, IdleCalls
 from cudalint.machine.joining import join
-from cudalint.machine.state import Process, State
+from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import unknown
 
@@ -87,23 +87,18 @@ class Abandoning(Core):
 
     def _note_call(self, call: Begun, results: Results) -> None:
         """Add up what the calls of a function take, until one of them does anything."""
-        if call.place in self._deciding:
-            return
-        if self.program.settles(call.place.module, call.function):
+        if call.place in self._deciding or self.program.settles(call.place.module, call.function):
             self._deciding.update(each.place for each in (call, *self._begun))
         elif call.place in self._busy:
             return
-        elif self._did_something(call) or any(_differs(state.process, call.process) for state, _ in results):
-            self._busy.add(call.place)
-        else:
+        elif self._did_nothing(call, results):
             calls = self._idle.setdefault(call.place, IdleCalls(call.function))
             calls.count += 1
             calls.steps += self._steps - call.steps
+        else:
+            self._busy.add(call.place)
 
-    def _did_something(self, call: Begun) -> bool:
-        """Whether anything is recorded since a call began, or was done that may do something in another process."""
-        return call.events != self.record.events or call.consultations != self.consultations
-
-
-def _differs(one: Process, other: Process) -> bool:
-    return one is not other and one != other
+    def _did_nothing(self, call: Begun, results: Results) -> bool:
+        """Whether a call that ended did nothing, and asked for nothing that may do something in another process."""
+        same = (call.events, call.consultations) == (self.record.events, self.consultations)
+        return same and all(state.process == call.process for state, _ in results)

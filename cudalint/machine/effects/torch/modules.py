@@ -168,7 +168,7 @@ _LAYER = "<layer>"
 # What gives the parts one after the other.
 _SEVERAL = frozenset({"__iter__", "children", "modules", "values"})
 # Those that tell the name of each part beside it.
-_NAMED = frozenset({"named_children", "named_modules", "items"})
+_NAMED = frozenset({"named_children", "named_modules"})
 
 
 def module_hold(machine: Machine, call: Call) -> Results:
