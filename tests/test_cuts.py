@@ -15,6 +15,7 @@ from cudalint.machine.launch import workers
 from cudalint.machine.outcome import Doubt
 from cudalint.machine.state import State
 from cudalint.project.analysis import Analysis, Options, analyse
+from cudalint.project.assumed import calls
 from cudalint.text.source import SourceFile
 
 # What a bound does where it is met does not depend on how far off it is; test_large_project.py meets the real one.
@@ -264,6 +265,23 @@ def test_a_test_whose_module_was_cut_is_in_doubt() -> None:
     }
     given = [SourceFile(path, text, text.encode()) for path, text in texts.items()]
     assert errors(analyse(given, Options())) == []
+
+
+def test_what_modules_import_leaves_code_to_what_a_function_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MOST_BYTES", 100_000)
+    rows = "# row" * 5000
+    tables = range(6)
+    texts = {f"tables{n}.py": f"import torch\n\ndevice = torch.device('cuda')\n{rows}\n" for n in tables}
+    texts["tables.py"] = "".join(f"import tables{n}\n" for n in tables)
+    texts["devices.py"] = f"import torch\n\n\ndef is_there():\n    return torch.cuda.is_available()\n{rows}\n"
+    texts["jobs.py"] = (
+        "import os\n\nimport tables\nimport devices\n\n\ndef choose(rank):\n"
+        "    try:\n        there = devices.is_there()\n    except RuntimeError:\n        return\n"
+        "    if there:\n        os.environ['CUDA_VISIBLE_DEVICES'] = str(rank)\n"
+    )
+    found = analyse([SourceFile(path, text, text.encode()) for path, text in texts.items()], Options())
+    assert [finding.code for finding in found.findings] == ["CUD202"]
+    assert found.notes == ("an entry reaches more code than is read for it; the rest is taken as unknown",)
 
 
 def test_callbacks_cost_a_bounded_part_and_cut_nothing() -> None:

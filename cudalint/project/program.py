@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 2_000_000
 MOST_ASSUMED_BYTES = 400_000
+# What modules that are imported import leaves this part of the code to what an entry itself imports and calls.
+LEFT_TO_CALLS = 4
 # What sets variables of the environment, which tell processes their devices and where they meet.
 _ENVIRONMENT = frozenset({"environ", "putenv", "unsetenv", "load_dotenv"})
 MOST_EFFECTFUL_IMPORTS = 8
@@ -80,6 +82,7 @@ class FileProgram:
         self.bytes_parsed = 0
         self.nodes = 0
         self.budget = MOST_BYTES
+        self._left = 0
         self.notes: set[str] = set()
         # What was read since the last ``begin``; of imports only what nothing was noted of before is noted.
         self.reads = Reads()
@@ -218,6 +221,7 @@ class FileProgram:
     def begin(self, budget: int) -> None:
         """Start an entry, which may read this many bytes."""
         self.budget = budget
+        self._left = budget // LEFT_TO_CALLS
         self._read(Reads())
         self._charged = set()
 
@@ -262,12 +266,12 @@ class FileProgram:
     @contextlib.contextmanager
     def aside(self) -> Iterator[Reads]:
         """Read for several entries, beside the one that has begun."""
-        budget, reads, charged = self.budget, self.reads, self._charged
+        budget, left, reads, charged = self.budget, self._left, self.reads, self._charged
         self.begin(MOST_BYTES)
         try:
             yield self.reads
         finally:
-            self.budget, self._charged = budget, charged
+            self.budget, self._left, self._charged = budget, left, charged
             self._read(reads)
 
     def rest_on(self, reads: Reads) -> None:
@@ -277,12 +281,15 @@ class FileProgram:
         self.reads.add(reads)
 
     def charge(self, names: Iterable[str]) -> None:
-        """Have read some modules for the entry that has begun, as far as it may."""
+        """Have read for the entry that has begun what its imports ran, as far as these may."""
         for name in sorted(names):
-            self.module(name)
+            self.module(name, within=True)
 
-    def module(self, name: str) -> ir.Module | None:
-        """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much."""
+    def module(self, name: str, within: bool = False) -> ir.Module | None:
+        """A lowered module; None where there is none, or none that can be parsed, or this entry has read too much.
+
+        ``within``: an import that runs imports it, which leaves a part to what the entry itself calls.
+        """
         self.reads.asked.add(name)
         if name in self.parsed and name in self._charged:
             return self.parsed[name]
@@ -292,7 +299,7 @@ class FileProgram:
         if source is None or not self._worth_lowering(name):
             return None
         weight = self.facts(name).weight
-        if self.budget < weight:
+        if self.budget - (self._left if within else 0) < weight:
             self.note(self._unread(source.path, weight))
             return None
         self._charged.add(name)

@@ -371,7 +371,7 @@ class Imports(Core):
         prepared = self._import_prepared(name, state, frame, site)
         if prepared:
             return [(after, (ref,)) for after in prepared]
-        module = self.program.module(name)
+        module = self.program.module(name, within=self._importing > 0)
         if module is None:
             return [(state, unknown("module", name))]
         before = state.stack

@@ -19,8 +19,8 @@ BY_FORK, BY_SERVER = "before Python 3.14", "from Python 3.14"
 class Program(Protocol):
     """What the machine asks of the project."""
 
-    def module(self, name: str) -> ir.Module | None:
-        """A lowered module of the project by its dotted name."""
+    def module(self, name: str, within: bool = False) -> ir.Module | None:
+        """A lowered module of the project by its dotted name; ``within`` another import, or else for the entry."""
 
     def resolve(self, importer: str, name: str, level: int) -> str | None:
         """The name of the project's module that an import means; None for libraries."""
