@@ -199,9 +199,8 @@ _ACTS = {
     b"ForkingPickler": rb"\bForkingPickler\.register\(",
     b"register_at_fork": rb"\bregister_at_fork\(",
 }
-# Variables are set under names that stand elsewhere in the file: in a loop, of a dict.
-_SETS_NAMED = re.compile(rb"\benviron(?:\.(?:update|setdefault)\(|\[[A-Za-z_]\w*\][ \t]*=(?!=)|[ \t]*\|=)")
-_VARIABLES = re.compile(rb"[\"']\w*(?:CUDA|NVML|XLA|MASTER)|\b(?:CUDA|NVML|XLA|MASTER)\w*[ \t]*=")
+# Variables are set, which other modules read when they are imported: those that decide what a GPU does, or its own.
+_SETS_VARIABLES = re.compile(rb"\benviron(?:\.(?:update|setdefault)\(|\[[^\]\n]+\][ \t]*=(?!=)|[ \t]*\|=)")
 # A lock, a queue or a pool of the default context settles the start method.
 _SETTLES = {
     name: rb"\b%s\(" % name
@@ -225,8 +224,8 @@ def acts_at_top(text: Text) -> bool:
     patterns = [_PATTERNS[word] for word in sorted(named)]
     called = starting.union(alias for name, alias in _aliases(text.data) if name in named or name in starting)
     patterns.extend(re.compile(rb"\b%s\(" % word) for word in sorted(called))
-    if b"environ" in named and _VARIABLES.search(text.data) is not None:
-        patterns.append(_SETS_NAMED)
+    if b"environ" in named:
+        patterns.append(_SETS_VARIABLES)
     places = (found.start() for pattern in patterns for found in pattern.finditer(text.data))
     return any(_stands_at_top(text.data, place) for place in places)
 

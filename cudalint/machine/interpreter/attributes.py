@@ -630,8 +630,8 @@ class Attributes(Core):
                     return self.call_value((method,), [(atom,), key], {}, state, frame, site)
                 content = mappings.content_of(atom, state)
                 held = None if content is None else state.get(content)
-                if isinstance(held, Dict) and operators.lacks(held, as_key(key, state)):
-                    made = self.special((atom,), ("__missing__",), [key], state, frame, site)
+                if content is not None and isinstance(held, Dict):
+                    made = self._item_or_missing(atom, content, held, as_key(key, state), state, frame, site)
                     if made is not None:
                         return made
                 if content is not None:
@@ -737,6 +737,19 @@ class Attributes(Core):
             for question in questions_of(found, key):
                 self.record.asked.setdefault(question, Asking(site, None, positive=True, picks=True))
         return picked(found, key, state, default)
+
+    def _item_or_missing(
+        self, atom: Ref, content: Ref, held: Dict, key: Value, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """An item of an instance of a class below dict that its ``__missing__`` may give; None where that does not."""
+        if not operators.lacks(held, key) and constant(key) is not ...:
+            return None
+        is_empty = held.exact and not held.items and not held.element
+        may_have = not is_empty and not operators.lacks(held, key)
+        made = self.special((atom,), ("__missing__",), [key], state.clone() if may_have else state, frame, site)
+        if made is None or not may_have:
+            return made
+        return self.joined_results([*self._item_of(content, key, state, frame, site), *made])
 
     def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:
         """An item of a ``defaultdict``, which is made where it is missing."""

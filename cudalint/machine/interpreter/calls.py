@@ -126,8 +126,7 @@ class Calls(Core):
                 is_open = is_open or exact is None
                 args.extend(self._some_of(value, function, state) if exact is None else exact)
             elif arg.star == "**":
-                held = mappings.dict_of(only(value), state)
-                found = None if held is None else state.get(held)
+                found = self._named_by(value, state)
                 known = self._configured(only(value), state)
                 if isinstance(found, Dict):
                     kwargs.update((k, v) for k, v in found.items.items() if isinstance(k, str))
@@ -146,6 +145,18 @@ class Calls(Core):
             # Whatever their names are: what has to be given is among them.
             kwargs.update(dict.fromkeys(self.lacks(function, len(args), kwargs, state), unnamed))
         return args, kwargs, is_open
+
+    def _named_by(self, value: Value, state: State) -> Dict | None:
+        """What ``**value`` names: where it is one of several dicts that have the same keys, what any of them says."""
+        refs = [mappings.dict_of(atom, state) for atom in value]
+        found = [None if ref is None else state.get(ref) for ref in refs]
+        dicts = [one for one in found if isinstance(one, Dict)]
+        if not dicts or len(dicts) < len(value):
+            return None
+        first = dicts[0]
+        if any(not one.exact or one.element or one.items.keys() != first.items.keys() for one in dicts[1:]):
+            return None
+        return replace(first, items={key: union([one.items[key] for one in dicts]) for key in first.items})
 
     def _configured(self, atom: Atom | None, state: State) -> dict[str, Value] | None:
         """What a library's configuration says, which is a mapping as well; None of anything else."""

@@ -103,7 +103,8 @@ class Comprehensions(Core):
         keys: list[Value],
     ) -> tuple[list[State], bool]:
         """One ``for`` that goes through this, and whether it is known which elements there are."""
-        known = self.exact_items(iterable, state) or self._exact_keys(iterable, state)
+        known = self.exact_items(iterable, state)
+        known = self._exact_keys(iterable, state) if known is None else known
         site = Site(frame.module, node.generators[depth].iter.ordinal)
         most, numbers = _most_rounds(node), numbers_of(iterable, state)
         if numbers is None:

@@ -442,7 +442,26 @@ def option(machine: Machine, call: Call) -> Results:
     if value is None:
         default = call.kwargs.get("fallback") or (args[1] if len(args) > 1 else NONE)
         return [(state, default)]
-    return [(state, _converted(call.path.rpartition(".")[2], value, call))]
+    return [(state, _converted(call.path.rpartition(".")[2], _put_together(value, known), call))]
+
+
+# What another option of the section says, or one of those for all, is put in its place.
+_OTHER = re.compile(r"%\((\w+)\)s")
+_MOST_PUT_IN = 4
+
+
+def _put_together(value: Value, known: Dict) -> Value:
+    """What an option says, with what others say in the place of their names, where that is known."""
+    text = constant(value)
+    for _ in range(_MOST_PUT_IN):
+        others = _OTHER.findall(text) if isinstance(text, str) else []
+        found = {name: constant(known.items.get(name.lower(), ())) for name in others}
+        said = {name: one for name, one in found.items() if isinstance(one, str)}
+        if not isinstance(text, str) or not said or len(said) < len(found):
+            break
+        for name, one in said.items():
+            text = text.replace(f"%({name})s", one)
+    return const(text) if isinstance(text, str) else value
 
 
 def _as_kept(name: str, call: Call) -> str | None:
