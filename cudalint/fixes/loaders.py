@@ -152,9 +152,10 @@ def without_workers(view: View, call: cst.Call) -> list[Change]:
 
 
 def generator_on_device(case: Case) -> Iterator[Proposal]:
-    """A generator on the default device for the sampler that shuffles."""
+    """A generator on the default device for what draws an order: the sampler of a loader, or a split."""
     found = case.call_at(case.outcome.anchor)
-    if found is None or case.outcome.detail != "shuffle":
+    splits = case.outcome.kind is Kind.DEFAULT_DEVICE_SPLIT
+    if found is None or not (splits or case.outcome.detail == "shuffle"):
         return
     view, call = found
     generator = imports.member(view, "torch", "Generator", call)
