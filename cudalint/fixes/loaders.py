@@ -29,6 +29,7 @@ _ASKS_FOR_PINNING = (
 _OTHER_PATHS = "the default device may be another one on other paths"
 # torch's own generator begins with a random seed in each process, and obeys torch.manual_seed(); each new one begins
 # with 67280421310721 (c10::default_rng_seed_val), so the order would be the same one in every run.
+_OTHER_NUMBERS = "a generator on the GPU draws other numbers from the same seed"
 _ONE_SEED = "a new generator begins with the same seed in every run, whatever `torch.manual_seed()` says"
 
 
@@ -152,20 +153,35 @@ def without_workers(view: View, call: cst.Call) -> list[Change]:
 
 
 def generator_on_device(case: Case) -> Iterator[Proposal]:
-    """A generator on the default device for the sampler that shuffles."""
+    """A generator on the default device for what draws an order: the sampler of a loader, or a split."""
     found = case.call_at(case.outcome.anchor)
-    if found is None or case.outcome.detail != "shuffle":
+    splits = case.outcome.kind is Kind.DEFAULT_DEVICE_SPLIT
+    if found is None or not (splits or case.outcome.detail == "shuffle"):
         return
     view, call = found
+    given = view.keyword(call, "generator") or (call.args[2] if splits and len(call.args) > 2 else None)
+    made = None if given is None else _made_here(given.value)
+    if given is not None and made is None:
+        return
     generator = imports.member(view, "torch", "Generator", call)
     device, doubt = _default_device(case, view, call)
-    changes = view.with_keyword(call, "generator", f"{generator.text}(device={device})")
-    doubts = [_ONE_SEED] if doubt is None else [doubt, _ONE_SEED]
+    text = f"{generator.text}(device={device})"
+    changes = view.with_keyword(call, "generator", text) if made is None else [view.replace(made, text)]
+    last = _ONE_SEED if made is None else _OTHER_NUMBERS
     yield Proposal(
-        "shuffle with a generator on the default device",
+        f"{'split' if splits else 'shuffle'} with a generator on the default device",
         in_file(view, [*generator.changes, *changes]),
-        doubt="; ".join(doubts),
+        doubt=last if doubt is None else f"{doubt}; {last}",
     )
+
+
+def _made_here(value: cst.BaseExpression) -> cst.Call | None:
+    """The call that makes a generator, ``torch.Generator()``, where it stands as the argument, also with a seed."""
+    while isinstance(value, cst.Call):
+        if dotted(value.func).rpartition(".")[2] == "Generator":
+            return value
+        value = value.func.value if isinstance(value.func, cst.Attribute) else value.func
+    return None
 
 
 def _default_device(case: Case, view: View, place: cst.CSTNode) -> tuple[str, str | None]:

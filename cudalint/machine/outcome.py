@@ -46,6 +46,7 @@ class Kind(Enum):
     UNPICKLABLE_CUDA = "cuda object that cannot be pickled"
     PIN_OF_CUDA = "pinning a cuda tensor"
     DEFAULT_DEVICE_LOADER = "default device and a loader"
+    DEFAULT_DEVICE_SPLIT = "default device and a split"
     INIT_BEFORE_DEVICE = "process group before the device"
     COLLECTIVE_BEFORE_DEVICE = "collective before the device"
     BARRIER_BEFORE_DEVICE = "barrier before the device"

@@ -164,7 +164,7 @@ DOES = frozenset(
         "argparse.defaults",
         "argparse.parse", "argparse.record", "argparse.parser", "asdict", "bad-fork", "barrier", "becomes-program",
         "buffer", "buffer.contents", "built-with", "builtins.contains", "cache", "call",
-        "at-exit", "sampler.listed", "sampler.drawn", "fork.hooks", "backward",
+        "at-exit", "sampler.listed", "sampler.drawn", "sampler.generator", "fork.hooks", "backward",
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.batch",

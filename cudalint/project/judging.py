@@ -25,7 +25,7 @@ _ROOTS: tuple[frozenset[Kind], ...] = (
     frozenset({Kind.IMPORTED_AGAIN}),
     frozenset({Kind.MISSING_GLOBAL}),
     frozenset({Kind.INHERITED_CUDA, Kind.INHERITED_IN_LOADER}),
-    frozenset({Kind.DEFAULT_DEVICE_LOADER}),
+    frozenset({Kind.DEFAULT_DEVICE_LOADER, Kind.DEFAULT_DEVICE_SPLIT}),
     frozenset({Kind.CUDA_IN_FORK, Kind.CUDA_IN_LOADER_FORK, Kind.FORK_LAUNCHER, Kind.DAEMON_CHILD}),
     frozenset({Kind.RANK_WITHOUT_DEVICE, Kind.COLLECTIVE_BEFORE_DEVICE}),
     frozenset({Kind.VISIBLE_PER_TASK}),

@@ -1,11 +1,12 @@
 """# default-device-with-dataloader (CUD404)
 
-The default device or the default tensor type is CUDA, and a `DataLoader` shuffles or its workers make tensors.
+The default device or the default tensor type is CUDA, and a `DataLoader` shuffles, its workers make tensors, or
+`random_split()` draws.
 
 ## What it does
 Reports a `DataLoader(...)` iterated after `torch.set_default_device("cuda")` or
 `torch.set_default_tensor_type(torch.cuda.FloatTensor)`, when it has `shuffle=True` without a generator on the GPU,
-or forked workers that make a tensor.
+or forked workers that make a tensor. Reports `random_split(...)` there too, unless its generator is on the GPU.
 
 ## Why it is bad
 The setting reaches code that never asked for it. The sampler draws its permutation with a CPU generator, but the
@@ -24,6 +25,9 @@ H200, driver 580, torch 2.11, Python 3.12.
 | --- | --- |
 | `shuffle=True`, any number of workers | `Expected a 'cuda' device type for generator but found 'cpu'` |
 | `shuffle=True, generator=torch.Generator(device="cuda")` | works |
+| the same, `generator=torch.Generator()` | the same error |
+| `random_split(...)`, also with `generator=torch.Generator().manual_seed(1)` | the same error |
+| `random_split(..., generator=torch.Generator(device="cuda"))` | works |
 | forked workers, `__getitem__` makes a tensor | `Cannot re-initialize CUDA in forked subprocess` |
 | forked workers, samples are Python numbers | `Cannot re-initialize CUDA in forked subprocess` |
 | forked workers that only index CPU tensors, no shuffle | works |
@@ -100,6 +104,7 @@ RULE = Rule(
     summary="the default device or tensor type is CUDA, and a DataLoader shuffles or its workers make tensors",
     outcomes={
         Kind.DEFAULT_DEVICE_LOADER: "the default device is CUDA: this DataLoader cannot {detail}",
+        Kind.DEFAULT_DEVICE_SPLIT: "the default device is CUDA: random_split() draws with a generator on the CPU",
     },
     repair=RepairLevel.ALWAYS,
 )

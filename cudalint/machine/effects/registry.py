@@ -572,6 +572,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "first-argument": datasets.apply_transform,
     "sampler.listed": samplers.listed,
     "sampler.drawn": samplers.drawn,
+    "sampler.generator": samplers.generator,
     "group": ranks.init,
     "group.new": ranks.new_group,
     "group.rank": ranks.rank,
@@ -739,6 +740,10 @@ class LibraryEffects:
     def unknown_method(self, machine: Machine, call: Call) -> Value | None:
         """A method of something unknown, of which more is known than that it is called."""
         return settings.method(machine, call)
+
+    def after_telling(self, machine: Machine, call: Call) -> list[State]:
+        """The states after a method of something unknown was told of a GPU, by which it may compute there."""
+        return guesses.after_making(machine, call)
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""

@@ -269,6 +269,24 @@ class Calls(Core):
         told = self._told_by_method(atom, given)
         if told is not None:
             return [(state, told)]
+        return [
+            result
+            for after in self._told_gpu(atom, given)
+            for result in self._made_by_unknown(atom, given.on(after), comes_from)
+        ]
+
+    def _told_gpu(self, function: Atom, given: Given) -> list[State]:
+        """The states after a method of something unknown was called, which may compute on a GPU that it is told of."""
+        match function:
+            case Unknown(sym=(base, ".", str(name))) if given.kwargs and self.library.may_compute(name):
+                path = f"?.{name}"
+                call = Call(given.state, given.frame, given.site, path, {}, given.args, given.kwargs, Unknown(base))
+                return self._after_telling(call)
+        return [given.state]
+
+    def _made_by_unknown(self, atom: Atom, given: Given, comes_from: str | None) -> Results:
+        """What a call of something unknown gives."""
+        state, site = given.state, given.site
         file_questions.may_change(_unknown_name(atom) or "", given.args, self.library, state)
         asked = None if given.kwargs else questions.asks_of_text(atom, given.args)
         plain = self._plain_method(atom, given)

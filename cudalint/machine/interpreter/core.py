@@ -935,6 +935,10 @@ class Core(Hooks, ABC):
         """What a method of something unknown gives, where more is known of it; None for all others."""
 
     @abstractmethod
+    def _after_telling(self, call: Call) -> list[State]:
+        """The states after a method of something unknown was told of a GPU, by which it may compute there."""
+
+    @abstractmethod
     def _given_away(self, values: Iterable[Value], state: State) -> None:
         """What nobody knows has these values from here on."""
 

@@ -221,6 +221,9 @@ class Machine(
     def _unknown_method(self, call: Call) -> Value | None:
         return self.effects.unknown_method(self, call)
 
+    def _after_telling(self, call: Call) -> list[State]:
+        return self.effects.after_telling(self, call)
+
     def _missing_name(self, name: str, state: State, frame: Frame, site: Site) -> Results:
         return self.effects.missing_name(self, name, state, frame, site)
 
@@ -258,6 +261,9 @@ class Effects(Protocol):
 
     def unknown_method(self, machine: Machine, call: Call) -> Value | None:
         """What a method of something unknown gives, where more is known of it."""
+
+    def after_telling(self, machine: Machine, call: Call) -> list[State]:
+        """The states after a method of something unknown was told of a GPU."""
 
     def missing_name(self, machine: Machine, name: str, state: State, frame: Frame, site: Site) -> Results:
         """A name that no scope binds."""

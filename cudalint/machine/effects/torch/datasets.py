@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.receivers import initialised, library_object
-from cudalint.machine.effects.torch import augmenting
+from cudalint.machine.effects.torch import augmenting, samplers
 from cudalint.machine.effects.torch.fetching import GIVE_ONE, INDICES, TARGET, TOGETHER, fetch_held, transformed
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import Closure, Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.outcome import Kind
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -83,12 +84,23 @@ def stacked_dataset(machine: Machine, call: Call) -> Results:
 
 def wrapped_dataset(machine: Machine, call: Call) -> Results:
     """``Subset``, ``ConcatDataset``, ``random_split``: items of the dataset inside; ``train + extra``: of both."""
+    if call.path.endswith("random_split") and _draws_on_the_host(call):
+        samplers.refused(machine, call, call.state, Kind.DEFAULT_DEVICE_SPLIT, call.site, "splitting")
+        return machine.fail(call.state, call.frame, Raised(None, ("RuntimeError",)))
     given = call.args[0] if call.args else call.kwargs.get("dataset", call.kwargs.get("datasets", NONE))
     if call.text("kind") == "both" and call.receiver is not None:
         both = Sequence("list", ((call.receiver,), given))
         given = (call.state.new(("datasets", call.site), both),)
         call = replace(call, receiver=None)
     return [r for state, inner in _run_to_its_end(machine, call, given) for r in _wrapping(machine, call, inner, state)]
+
+
+def _draws_on_the_host(call: Call) -> bool:
+    """Whether a split draws its order on the default device, with a generator on the CPU."""
+    default = call.state.process.default_device
+    if default is None or not default.is_gpu or call.open:
+        return False
+    return samplers.is_on_host(call.state, call.get("generator") or NONE)
 
 
 def _run_to_its_end(machine: Machine, call: Call, given: Value) -> Results:

@@ -19,7 +19,6 @@ from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Ended, Start
 from cudalint.machine.outcome import Kind
-from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -190,19 +189,7 @@ def _default_device(machine: Machine, call: Call, state: State, fields: dict[str
     """Shuffling needs a generator of the default device."""
     if not samplers.draws_on_the_host(state, fields):
         return False
-    where = state.process.default_where
-    machine.emit(
-        outcome_of(
-            machine,
-            state,
-            Kind.DEFAULT_DEVICE_LOADER,
-            anchor,
-            "crash",
-            cause=where,
-            effect=machine.chain(state, call.site, "shuffling wants a generator of the default device"),
-            detail="shuffle",
-        )
-    )
+    samplers.refused(machine, call, state, Kind.DEFAULT_DEVICE_LOADER, anchor, "shuffling", "shuffle")
     return True
 
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from cudalint.machine import gpu_memory
+from cudalint.machine import gpu_memory, operators
+from cudalint.machine.effects.gpu import queries
 from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
 from cudalint.machine.launch.arguments import constant_bool
+from cudalint.machine.outcome import Kind
+from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import State
+from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Bound, Ref, Value, const, only, union, unknown
 
 _INDICES = "<indices>"
 _SHUFFLE, _GENERATOR = "<shuffle>", "<generator>"
+# What a generator has that is on the CPU.
+_ON_HOST = "<host>"
 
 
 def listed(machine: Machine, call: Call) -> Results:
@@ -27,18 +33,44 @@ def drawn(machine: Machine, call: Call) -> Results:
     return [(call.state, (call.state.new(("sampler", call.site), LibraryObject(call.path, fields, call.site)),))]
 
 
+def generator(machine: Machine, call: Call) -> Results:
+    """``torch.Generator()``: on the CPU unless a device is named, whatever the default device is."""
+    made = queries.gpu_call(machine, call)
+    devices = operators.device_of(call.get("device") or const("cpu"))
+    if not devices or any(device.is_gpu for device in devices):
+        return made
+    held = LibraryObject("torch.Generator", {_ON_HOST: const(True)}, call.site)
+    return [(state, (state.new(("generator", call.site), held),)) for state, _ in made]
+
+
+def is_on_host(state: State, generator: Value) -> bool:
+    """Whether what draws is a generator on the CPU, as torch's own is, which stands in where none is given."""
+    if generator == NONE:
+        return True
+    atom = only(generator)
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return isinstance(found, LibraryObject) and _ON_HOST in found.fields
+
+
 def draws_on_the_host(state: State, fields: dict[str, Value]) -> bool:
     """Whether the order of a loader's samples is drawn by a generator on the CPU, on the default device."""
     if "<batch_sampler>" in fields:
         return False
     if "<sampler>" not in fields:
-        own = constant_bool(fields.get(_SHUFFLE), False), fields.get(_GENERATOR, NONE)
-        return own == (True, NONE)
+        shuffles = constant_bool(fields.get(_SHUFFLE), False) is True
+        return shuffles and is_on_host(state, fields.get(_GENERATOR, NONE))
     atom = only(fields["<sampler>"])
     found = state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(found, LibraryObject) or _SHUFFLE not in found.fields:
         return False
-    return constant_bool(found.fields[_SHUFFLE], True) is True and found.fields[_GENERATOR] == NONE
+    return constant_bool(found.fields[_SHUFFLE], True) is True and is_on_host(state, found.fields[_GENERATOR])
+
+
+def refused(machine: Machine, call: Call, state: State, kind: Kind, anchor: Site, what: str, detail: str = "") -> None:
+    """Report that an order is drawn on the default device by a generator on the CPU."""
+    effect = machine.chain(state, call.site, f"{what} wants a generator of the default device")
+    where = state.process.default_where
+    machine.emit(outcome_of(machine, state, kind, anchor, "crash", cause=where, effect=effect, detail=detail))
 
 
 def told(machine: Machine, call: Call, fields: dict[str, Value]) -> tuple[Value, ...]:

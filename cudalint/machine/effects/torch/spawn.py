@@ -42,7 +42,7 @@ def spawn(machine: Machine, call: Call) -> Results:
     name = call.path.rpartition(".")[2]
     if bootstrapping(machine, call, f"{name}()") or daemon_child(machine, call, f"{name}()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    given = call.get("start_method") if name == "start_processes" else None
+    given = None if name == "spawn" else call.get("start_method")
     methods = ["spawn"] if given is None else strings(given)
     function = call.get("fn") or ()
     many = count_of(call.get("nprocs"), default_many=False)

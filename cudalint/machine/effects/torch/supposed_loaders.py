@@ -27,7 +27,8 @@ def supposed(machine: Machine, call: Call, result: Value) -> Results | None:
     workers = _number_of_workers(machine, call)
     dataset = None if workers is None else _dataset(machine, call)
     transform = None if dataset else _transform(machine, call)
-    if dataset is None and transform is None:
+    wrapped = None if dataset or transform else _wrapped(machine, call)
+    if dataset is None and transform is None and wrapped is None:
         return None
     state, question = call.state, (questions.STARTS, call.path)
     known = state.fact(question)
@@ -36,6 +37,9 @@ def supposed(machine: Machine, call: Call, result: Value) -> Results | None:
     other = [] if known else [(state.split(question), result)]
     if transform is not None:
         made = LibraryObject(call.path, {"<transform>": transform}, call.site)
+        return [(state, (state.new(("dataset", call.site), made),)), *other]
+    if wrapped is not None:
+        made = LibraryObject(call.path, {"<wrapped>": wrapped}, call.site)
         return [(state, (state.new(("dataset", call.site), made),)), *other]
     handed = {name: value for name in _HANDED if (value := call.kwargs.get(name)) is not None}
     given = {"dataset": dataset or NONE, "num_workers": workers or NONE, **handed}
@@ -88,6 +92,11 @@ def _transform(machine: Machine, call: Call) -> Value | None:
         return None
     given = (call.kwargs[name] for name in say.transforms if name in call.kwargs)
     return next((value for value in given if _is_done(machine, value, call.state)), None)
+
+
+def _wrapped(machine: Machine, call: Call) -> Value | None:
+    """The dataset of the program that a class is given whose name is that of datasets: its items come from there."""
+    return _dataset(machine, call) if machine.library.unfamiliar.is_dataset(call.path) else None
 
 
 def _is_done(machine: Machine, value: Value, state: State) -> bool:
