@@ -102,6 +102,34 @@ def test_bad_metadata_is_no_failure(tmp_path: Path) -> None:
     assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == ["CUD102"]
 
 
+OF_NAMESPACE = """\
+=== src/f5_tts/eval/run.py
+import multiprocessing as mp
+import torch
+from f5_tts.eval.parts import score
+def main():
+    assert torch.cuda.is_available()
+    with mp.Pool(processes=8) as pool:
+        print(pool.map(score, range(8)))
+if __name__ == "__main__":
+    main()
+=== src/f5_tts/eval/parts.py
+import torch
+def score(rank):
+    torch.cuda.set_device(rank)
+    return torch.ones(2).cuda().sum().item()
+"""
+
+
+@pytest.mark.parametrize(("name", "codes"), [("f5-tts", ["CUD101"]), ("voices", [])])
+def test_a_folder_without_init_is_the_package_that_the_project_is_installed_as(
+    tmp_path: Path, name: str, codes: list[str]
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(f'[project]\nname = "{name}"\n', encoding="utf-8")
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(OF_NAMESPACE).items()]
+    assert [f.code for f in analyse(given, Options(), root=str(tmp_path)).findings] == codes
+
+
 OF_LIBRARY = """\
 === hyperopt/__init__.py
 === hyperopt/fmin.py

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Set
 
 from cudalint.ir import nodes as ir
-from cudalint.ir.walk import functions, inner_statements, last_name
+from cudalint.ir.walk import bound_names, functions, inner_statements, last_name
 from cudalint.project.applications import made_above
 from cudalint.project.derived import derived_in
 from cudalint.project.distance import lies_far, names_gpu, starting
@@ -215,13 +215,44 @@ def _held_by_instances(module: ir.Module, launchers: frozenset[str]) -> frozense
     return frozenset(found)
 
 
-def _attributes(body: Iterable[ir.Stmt], launchers: frozenset[str]) -> Iterable[str]:
+def _attributes(body: Iterable[ir.Stmt], launchers: frozenset[str], held: frozenset[str] = frozenset()) -> set[str]:
+    """The attributes that get what a launcher makes, or what is made of that: ``loader = cycle(prepare(loader))``.
+
+    ``held``: the variables of the function that have it.
+    """
+    found: set[str] = set()
     for statement in body:
         match statement:
-            case ir.Assign(targets=targets, value=ir.Call(func=callee)) if last_name(callee) in launchers:
-                yield from (target.attr for target in targets if isinstance(target, ir.Attr))
+            case ir.Assign(targets=targets, value=value) if _has_made(value, launchers, held):
+                for target in targets:
+                    found.update(_attributes_in(target))
+                    held |= frozenset(bound_names(target))
             case _:
-                yield from _attributes(inner_statements(statement), launchers)
+                found |= _attributes(inner_statements(statement), launchers, held)
+    return found
+
+
+def _has_made(value: ir.Expr, launchers: frozenset[str], held: frozenset[str]) -> bool:
+    """Whether a value is what a launcher makes, is kept in one of these variables, or is made of either by calls."""
+    match value:
+        case ir.Name(id=name):
+            return name in held
+        case ir.Call(func=callee, args=args):
+            return last_name(callee) in launchers or any(_has_made(arg.value, launchers, held) for arg in args)
+        case ir.IfExp(body=body, orelse=orelse):
+            return _has_made(body, launchers, held) or _has_made(orelse, launchers, held)
+        case ir.Display(items=items):
+            return any(_has_made(item, launchers, held) for item in items)
+    return False
+
+
+def _attributes_in(target: ir.Expr) -> Iterable[str]:
+    match target:
+        case ir.Attr(attr=name):
+            yield name
+        case ir.Display(items=items):
+            for item in items:
+                yield from _attributes_in(item)
 
 
 def _aliases(module: ir.Module, names: frozenset[str]) -> frozenset[str]:

@@ -121,11 +121,16 @@ class Layout(Mutable):
         return next((found for above in homes if (found := self._at(above, parts)) is not None), None)
 
     def _of_own_package(self, folder: str, parts: list[str]) -> str | None:
-        """A module of the package in which a folder lies that has no ``__init__.py``: that package is no other one."""
+        """A module of the package in which a folder lies that has no ``__init__.py``: that package is no other one.
+
+        The package itself may have none either, where the project says that it is installed by this very name.
+        """
+        is_said = parts[0].lower() in self.distributions
         while len(folder) > len(self.top):
             above = os.path.dirname(folder)
-            if folder in self.packages and os.path.basename(folder) == parts[0]:
-                return self._at(above, parts)
+            if os.path.basename(folder) == parts[0] and (is_said or folder in self.packages):
+                found = self._at(above, parts)
+                return None if found is None or (self.is_bare(found) and folder not in self.packages) else found
             folder = above
         return None
 
