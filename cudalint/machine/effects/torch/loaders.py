@@ -62,7 +62,8 @@ _KEPT = (
 def loader(machine: Machine, call: Call) -> Results:
     """``DataLoader(dataset, ...)``: starts nothing yet.
 
-    Its model may name other parameters by ``iterable`` and ``workers``; ``kind = "always"``: without a number, too;
+    Its model may name other parameters by ``iterable``, ``workers`` and ``function``, by which it makes a batch of
+    samples; ``kind = "always"``: without a number, too;
     ``resets`` is a framework that computes on the CPU in its workers, whatever it was told before.
     """
     state = call.state
@@ -71,6 +72,9 @@ def loader(machine: Machine, call: Call) -> Results:
         value = call.get(name)
         if value is not None:
             fields[f"<{name}>"] = value
+    collates = call.get(call.text("function")) if call.text("function") else None
+    if collates is not None:
+        fields["<collate_fn>"] = collates
     workers = call.get(call.text("workers")) if call.text("workers") else None
     if workers is not None or call.text("kind") == "always":
         fields["<num_workers>"] = const(SEVERAL) if workers in (None, NONE) else workers
