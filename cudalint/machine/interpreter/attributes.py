@@ -250,62 +250,62 @@ class Attributes(Core):
             case Instance():
                 return self._instance_attribute(ref, found, name, state, frame, site)
             case Class():
-                value = self._class_attribute(ref, name, state)
-                if value is not None:
-                    return [(state, self._bind_class_method(value, ref, state))]
-                meta = self._kind_of(ref, state)
-                kept = None if meta is None else self._class_attribute(meta, name, state)
-                if kept is not None:
-                    return self._bind_method(kept, name, ref, ref, state, frame, site)
-                base = self.library_base(ref, state)
-                if (method := self._method_of_abstract(ref, name, state)) is not None:
-                    return [(state, (Bound(Lib(method), ref),))]
-                if (held := self._own_of_class(ref, found, name, state, site)) is not None:
-                    return [(state, held)]
-                if name == "__subclasses__":
-                    return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
-                if (method := self._class_method_of_library(ref, name, state)) is not None:
-                    return [(state, (Bound(Lib(method), ref),))]
-                if name in ("__name__", "__qualname__"):
-                    return [(state, const(found.name if name == "__name__" else found.qualname))]
-                if name == "__module__" and (home := _name_of_module(found.module, state)):
-                    return [(state, home)]
-                if name == "__match_args__" and (fields := self.record_fields(ref, state)):
-                    names = tuple(const(field) for field, _ in fields)
-                    return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
-                return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
+                return self._attribute_of_class(ref, found, name, state, frame, site)
             case LibraryObject():
                 return self._library_object_attribute(ref, found, name, state, frame, site)
             case Scope():
-                measured = self._measured(found.module, name) if found.kind == "module" else None
-                if measured is not None:
-                    return [(state, (measured,))]
-                if name in found.variables:
-                    return self.resolve_deferred(found.variables[name], state, frame)
-                if name == "__dict__":
-                    return [(state, self.names_of(ref, ref, state, site))]
-                child = self.program.child(found.module, name)
-                if child is not None:
-                    return self.load(child, state, frame, site)
-                given = self._from_getattr((ref,), name, state, site, frame)
-                return [(state, unknown("module", found.module, name))] if given is None else given
+                return self._attribute_of_module(ref, found, name, state, frame, site)
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
             case Dict():
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
-            case Closure(cache=Ref()) if name == "cache_clear":
-                return [(state, (Bound(Lib("functools.cache.cache_clear"), ref),))]
-            case Closure() if name in (own := attributes_of_function(found, state)):
-                return [(state, own[name])]
-            case Closure() if name == "__qualname__":
-                return [(state, const(found.address[1]))]
-            case Closure() if name == "__name__":
-                return [(state, const(found.address[1].rpartition(".")[2]))]
-            case Closure() if name == "__module__" and (home := _name_of_module(found.address[0], state)):
-                return [(state, home)]
+            case Closure():
+                return [(state, _attribute_of_function(ref, found, name, state))]
         return [(state, unknown("object", ref.address, name))]
+
+    def _attribute_of_class(self, ref: Ref, found: Class, name: str, state: State, frame: Frame, site: Site) -> Results:
+        value = self._class_attribute(ref, name, state)
+        if value is not None:
+            return [(state, self._bind_class_method(value, ref, state))]
+        meta = self._kind_of(ref, state)
+        kept = None if meta is None else self._class_attribute(meta, name, state)
+        if kept is not None:
+            return self._bind_method(kept, name, ref, ref, state, frame, site)
+        if (method := self._method_of_abstract(ref, name, state)) is not None:
+            return [(state, (Bound(Lib(method), ref),))]
+        if (held := self._own_of_class(ref, found, name, state, site)) is not None:
+            return [(state, held)]
+        if name == "__subclasses__":
+            return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
+        if (method := self._class_method_of_library(ref, name, state)) is not None:
+            return [(state, (Bound(Lib(method), ref),))]
+        if name in ("__name__", "__qualname__"):
+            return [(state, const(found.name if name == "__name__" else found.qualname))]
+        if name == "__module__" and (home := _name_of_module(found.module, state)):
+            return [(state, home)]
+        if name == "__match_args__" and (fields := self.record_fields(ref, state)):
+            names = tuple(const(field) for field, _ in fields)
+            return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
+        base = self.library_base(ref, state)
+        return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
+
+    def _attribute_of_module(
+        self, ref: Ref, found: Scope, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        measured = self._measured(found.module, name) if found.kind == "module" else None
+        if measured is not None:
+            return [(state, (measured,))]
+        if name in found.variables:
+            return self.resolve_deferred(found.variables[name], state, frame)
+        if name == "__dict__":
+            return [(state, self.names_of(ref, ref, state, site))]
+        child = self.program.child(found.module, name)
+        if child is not None:
+            return self.load(child, state, frame, site)
+        given = self._from_getattr((ref,), name, state, site, frame)
+        return [(state, unknown("module", found.module, name))] if given is None else given
 
     def _own_of_class(self, ref: Ref, found: Class, name: str, state: State, site: Site) -> Value | None:
         """What every class has: its order, the names that its body binds; an Enum's members, a dataclass's fields."""
@@ -381,6 +381,19 @@ class Attributes(Core):
         if value is not None:
             self._assume_undefined_before(instance.cls, name, state)
             return self._bind_method(value, name, ref, instance.cls, state, frame, site)
+        if (made := self._made_by_classes(ref, instance, name, state, frame, site)) is not None:
+            return made
+        getter = self.user_method(instance, "__getattr__", state)
+        if getter is not None and (not isinstance(given, Dict) or given.exact):
+            return self._asked_getter(ref, getter, name, state, frame, site)
+        if given is None and self._is_missing(instance, name, state, frame):
+            return self.fail(state, frame, _LACKING)
+        return self._filled_in(ref, instance, name, state, frame, site)
+
+    def _made_by_classes(
+        self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """What Python, the dict or list that an instance is, or a library's class makes of a name; None of others."""
         if name == "__class__":
             return [(state, (instance.cls,))]
         if name == "__dict__":
@@ -402,17 +415,23 @@ class Attributes(Core):
                     return self.library_call(call)
                 if self.library.function(path) is not None:
                     return [(state, (Bound(Lib(path), ref),))]
-        getter = self.user_method(instance, "__getattr__", state)
-        if getter is not None and (not isinstance(given, Dict) or given.exact):
-            return self._asked_getter(ref, getter, name, state, frame, site)
-        if absent.is_deleted(instance.attributes, name) and given is None:
-            return self.fail(state, frame, _LACKING)
-        order = self.mro(instance.cls, state) if frame.tries and given is None else ()
-        if order and all(isinstance(each, Class) for each in order):
-            if absent.class_gives(order, name, self.library, state) is False:
-                return self.fail(state, frame, _LACKING)
-            # Where a handler waits for it; what nobody saw may have set it all the same.
-            self.fail(state.clone(), frame, _LACKING)
+        return None
+
+    def _is_missing(self, instance: Instance, name: str, state: State, frame: Frame) -> bool:
+        """Whether an attribute is certainly not there; where it may not be, a path goes to the handler that waits."""
+        if absent.is_deleted(instance.attributes, name):
+            return True
+        order = self.mro(instance.cls, state) if frame.tries else ()
+        if not order or not all(isinstance(each, Class) for each in order):
+            return False
+        if absent.class_gives(order, name, self.library, state) is False:
+            return True
+        # What nobody saw may have set it all the same.
+        self.fail(state.clone(), frame, _LACKING)
+        return False
+
+    def _filled_in(self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """An attribute that no code of the program is seen to set."""
         base = self.library_base(instance.cls, state) if WEIGHTS in instance.attributes else None
         if base is not None and not self.library.is_aside(name):
             # A part that the library made of what was saved.
@@ -572,6 +591,21 @@ def _of_texts(found: str | tuple[str, ...], state: State, site: Site) -> Value:
     if isinstance(found, str):
         return const(found)
     return (state.new(("texts", site), Sequence("tuple", tuple(map(const, found)))),)
+
+
+def _attribute_of_function(ref: Ref, found: Closure, name: str, state: State) -> Value:
+    if name == "cache_clear" and isinstance(found.cache, Ref):
+        return (Bound(Lib("functools.cache.cache_clear"), ref),)
+    if name in (own := attributes_of_function(found, state)):
+        return own[name]
+    module, qualname = found.address
+    if name == "__qualname__":
+        return const(qualname)
+    if name == "__name__":
+        return const(qualname.rpartition(".")[2])
+    if name == "__module__" and (home := _name_of_module(module, state)):
+        return home
+    return unknown("object", ref.address, name)
 
 
 def _name_of_module(module: str, state: State) -> Value:
