@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
+import cudalint
 from cudalint import __version__, rules
+from cudalint.machine.inheritance.prover import Prover
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = Path(cudalint.__file__).parent
 # Rules about the run itself have no program that shows them.
 ABOUT_THE_RUN = {"CUD900", "CUD901", "CUD902"}
 _CODE = re.compile(r"\bCUD\d{3}\b")
@@ -77,3 +80,33 @@ def test_the_readme_shows_what_cudalint_prints(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cudalint", "check", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == shown
+
+
+def first_table(behind: str) -> list[str]:
+    """The modules that lead the rows of the first table behind some words of docs/architecture.md, in their order."""
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = text[text.index(behind) :].partition("\n| --- ")[2].partition("\n\n")[0]
+    leading = [row.split("|")[1] for row in table.splitlines()[1:]]
+    return [name for cell in leading for name in re.findall(r"`(\w+)\.py`", cell)]
+
+
+@pytest.mark.parametrize(
+    ("folder", "behind"),
+    [
+        ("machine", "\n## The machine\n"),
+        ("machine/launch", "\n| module of `launch/` |"),
+        ("machine/interpreter", "\n| module of `interpreter/` |"),
+    ],
+)
+def test_the_architecture_names_each_module(folder: str, behind: str) -> None:
+    modules = {path.stem for path in (PACKAGE / folder).glob("*.py")} - {"__init__"}
+    assert sorted(first_table(behind)) == sorted(modules)
+
+
+def test_the_architecture_has_the_parts_of_the_prover_in_their_order() -> None:
+    parts = [part.__module__ for part in reversed(Prover.__mro__)]
+    chain = [name for name in parts if name.startswith("cudalint.machine.inheritance.")]
+    behind = "Each module of `machine/inheritance/` adds"
+    assert first_table(behind) == [name.rpartition(".")[2] for name in chain]
+    modules = {path.stem for path in (PACKAGE / "machine/inheritance").glob("*.py")} - {"__init__"}
+    assert {*first_table(behind), *first_table("They share what is no machine")} == modules

@@ -20,7 +20,6 @@ LAYERS = (
     "finding",
     "proof",
     "fingerprint",
-    "compiled",
     "secret",
     "store",
     "disk",
@@ -95,7 +94,7 @@ LAYERS = (
     "hosts",
 )
 # What rooms of the interpreter may import of it; machine.py puts them together.
-SHARED = {"core", "entry", "hooks", "lineages", "program", "results", "room", "spelling"}
+SHARED = {"core", "entry", "hooks", "lineages", "program", "results", "spelling"}
 THIRD_PARTY = {
     "libcst": ("ir", "project", "fixes"),
     "click": ("hosts",),
@@ -152,6 +151,12 @@ def layer(name: str) -> int | None:
 def test_every_module_has_a_layer() -> None:
     homeless = [one.name for one in modules() if layer(one.name) is None and one.name not in {"__init__", "__main__"}]
     assert homeless == []
+
+
+def test_every_layer_has_modules() -> None:
+    names = [one.name for one in modules()]
+    empty = [layer for layer in LAYERS if not any(f"{name}.".startswith(f"{layer}.") for name in names)]
+    assert empty == []
 
 
 def test_imports_point_upwards() -> None:

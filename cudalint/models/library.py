@@ -320,6 +320,23 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
     library.parts.update(_list(_table(document, "methods").get("parts")))
     library.called_arguments.update(_list(_table(document, "arguments").get("called")))
     library.unfamiliar.learn(_table(document, "unfamiliar"))
+    _add_names(library, document)
+    library.gpu_roots.update(_gpu_roots(document, framework))
+    _add_gpu_functions(library, document)
+    library.vocabulary.know(_table(document, "words"))
+    declared: _Declared = []
+    for entry in _entries(document, "effect"):
+        _add_effect(library, entry, declared)
+    for entry in _entries(document, "function"):
+        _add_function(library, entry, framework, declared)
+    library.owned.update(_list(head.get("owns")))
+    if isinstance(least := head.get("least"), str):
+        library.least.update(dict.fromkeys(_list(head.get("owns")), least))
+    return declared
+
+
+def _add_names(library: Library, document: Mapping[str, object]) -> None:
+    """What a file says of traits, packages and types: what is no function."""
     for entry in _entries(document, "trait"):
         place = entry.get("place")
         for name in _list(entry["names"]):
@@ -333,27 +350,19 @@ def _add(library: Library, document: Mapping[str, object], source: str) -> _Decl
         library.bases[str(entry["name"])] = [str(b) for b in _list(entry.get("bases"))]
         if "attributes" in entry:
             library.attributes[str(entry["name"])] = frozenset(_list(entry["attributes"]))
-    library.gpu_roots.update(_gpu_roots(document, framework))
-    _add_gpu_functions(library, document)
-    declared: _Declared = []
-    for entry in _entries(document, "effect"):
-        _add_effect(library, entry, declared)
-    library.vocabulary.know(_table(document, "words"))
-    for entry in _entries(document, "function"):
-        library.vocabulary.learn(entry)
-        spec = {**entry, "framework": entry.get("framework", framework)}
-        for name in _list(entry["names"]):
-            library.roots.add(_root(name))
-            if "*" in name:
-                library.patterns.append((name, spec))
-            else:
-                library.functions[name] = _beside(library.functions.get(name), spec)
-                if "state" in entry:
-                    declared.append((name, ProcessEffect(str(entry["state"]))))
-    library.owned.update(_list(head.get("owns")))
-    if isinstance(least := head.get("least"), str):
-        library.least.update(dict.fromkeys(_list(head.get("owns")), least))
-    return declared
+
+
+def _add_function(library: Library, entry: dict[str, object], framework: object, declared: _Declared) -> None:
+    library.vocabulary.learn(entry)
+    spec = {**entry, "framework": entry.get("framework", framework)}
+    for name in _list(entry["names"]):
+        library.roots.add(_root(name))
+        if "*" in name:
+            library.patterns.append((name, spec))
+            continue
+        library.functions[name] = _beside(library.functions.get(name), spec)
+        if "state" in entry:
+            declared.append((name, ProcessEffect(str(entry["state"]))))
 
 
 def _beside(known: Spec | None, spec: Spec) -> Spec:

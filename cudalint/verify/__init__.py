@@ -139,30 +139,31 @@ def verify_program(
     out.flush()
     if trial.unpredicted or trial.is_refuted:
         return REFUTED
+    why = _why_undecided(trial)
+    return CONFIRMED if why is None else _nothing(err, why)
+
+
+def _why_undecided(trial: programs.Trial) -> str | None:
+    """Why a run says nothing of what was predicted; None where it does."""
     if trial.seen.end == "cancelled":
-        return _nothing(err, "interrupted: what had been seen is shown")
+        return "interrupted: what had been seen is shown"
     if trial.seen.end == "lost":
-        return _nothing(err, f"nothing is known of the program: {_LOST}")
+        return f"nothing is known of the program: {_LOST}"
     if trial.seen.end in ("time", "busy") and trial.showed_nothing:
-        return _nothing(err, f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown")
+        return f"the program was ended after {trial.seen.seconds:.0f} s: what had been seen is shown"
     if trial.seen.end == "stopped" and trial.showed_nothing:
         why = f"a signal has stopped the program, and nobody let it go on for {programs.LONGEST_STOP:.0f} s"
-        return _nothing(err, f"{why}: what had been seen is shown")
+        return f"{why}: what had been seen is shown"
     if trial.went_on_unseen:
-        return _nothing(err, "the program went on in the background and was ended: what had been seen is shown")
+        return "the program went on in the background and was ended: what had been seen is shown"
     if trial.was_replaced:
-        return _nothing(
-            err, f"the program became {plain(trial.became)}, into which nothing looks: nothing was verified"
-        )
+        return f"the program became {plain(trial.became)}, into which nothing looks: nothing was verified"
     if trial.seen.spoiled:
-        return _nothing(err, f"{trial.seen.spoiled[0]}: nothing was verified")
+        return f"{trial.seen.spoiled[0]}: nothing was verified"
     if trial.showed_nothing and trial.suspects:
         named = ", ".join(dict.fromkeys(program_report.named(trial, one) for one in trial.suspects))
-        why = f"the program failed, and whether that is what {named} predicts was not seen"
-        return _nothing(err, f"{why}: nothing was verified")
-    if trial.showed_nothing:
-        return _nothing(err, "the program failed for reasons of its own: nothing was verified")
-    return CONFIRMED
+        return f"the program failed, and whether that is what {named} predicts was not seen: nothing was verified"
+    return "the program failed for reasons of its own: nothing was verified" if trial.showed_nothing else None
 
 
 def verify_repairs(

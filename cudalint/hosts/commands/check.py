@@ -169,11 +169,12 @@ def check(
         exit_non_zero_on_fix=exit_non_zero_on_fix,
         prune_baseline=prune_baseline,
     )
-    if since is not None and (write_baseline is not None or prune_baseline):
+    repairs, silences, accepts = fix or fix_only or diff, add_noqa is not None, write_baseline is not None
+    if since is not None and (accepts or prune_baseline):
         raise click.UsageError("a baseline is about the whole project: leave out --since")
-    if add_noqa is not None and (fix or fix_only or diff or write_baseline is not None):
+    if silences and (repairs or accepts):
         raise click.UsageError("--add-noqa silences findings: leave out --fix, --diff and --write-baseline")
-    if watch and (fix or fix_only or diff or show_files or add_noqa is not None or write_baseline is not None):
+    if watch and (repairs or show_files or silences or accepts):
         raise click.UsageError("--watch checks: leave out what repairs, silences, lists or keeps")
     if statistics and not printing.output_format.shows_counts:
         raise click.UsageError(f"counts are shown as text or json: leave out --output-format {output_format}")

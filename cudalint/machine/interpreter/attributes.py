@@ -1,19 +1,16 @@
-"""Attributes and items: where Python looks for them, and what it makes of what it finds."""
+"""Attributes: where Python looks for them, and what it makes of what it finds."""
 
 from __future__ import annotations
 
 import abc
 import builtins
-import collections
-import sys
 import typing
 from collections.abc import Hashable
 from functools import cache
 
 from cudalint.machine import absent, enums, mappings, operators, paths, questions, unknowns
-from cudalint.machine.assumptions import Asking
 from cudalint.machine.classes import ABSTRACT, ABSTRACT_META, behind, defines, is_abstract, is_class, order_of
-from cudalint.machine.frame import NO_HASH, NO_KEY, Frame, Raised, Results
+from cudalint.machine.frame import Frame, Raised, Results
 from cudalint.machine.function_attributes import attributes_of_function
 from cudalint.machine.heap import (
     ANY_NAME,
@@ -21,7 +18,6 @@ from cudalint.machine.heap import (
     NAMESPACE,
     REPLACED,
     WEIGHTS,
-    ZERO,
     Class,
     Closure,
     Dict,
@@ -30,19 +26,13 @@ from cudalint.machine.heap import (
     LibraryObject,
     Scope,
     Sequence,
-    item_field,
 )
 from cudalint.machine.interpreter.core import Core
-from cudalint.machine.keys import as_key
-from cudalint.machine.picking import is_choice, picked, questions_of
-from cudalint.machine.slices import is_slice, part, part_of_text
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     IN_PLACE,
     ISOLATED,
-    PYTHON_MINOR,
-    PYTHON_VERSION,
     TRUE,
     Atom,
     Bound,
@@ -58,7 +48,6 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     const,
-    constant,
     member_of,
     only,
     union,
@@ -87,7 +76,7 @@ _OF_CLASSES = frozenset({"__init_subclass__", "__class_getitem__"})
 
 
 class Attributes(Core):
-    """Finds attributes and items."""
+    """Finds attributes."""
 
     def attribute(self, value: Value, name: str, state: State, frame: Frame, site: Site) -> Results:
         """``value.name``."""
@@ -150,14 +139,6 @@ class Attributes(Core):
                     return [(state, (function,))]
                 return self._object_attribute(function, name, state, frame, site)
         return [(state, unknown("attribute", atom, name))]
-
-    def _put_before(self, atom: Unknown, state: State) -> Value:
-        """What stands where an unknown attribute was asked for, since something was put there; empty for nothing."""
-        match atom.sym:
-            case (base, ".", str(name)):
-                held = unknowns.put_there(Unknown(base), name, state)
-                return () if atom in held else held
-        return ()
 
     def _device_attribute(self, device: Dev, name: str) -> Value:
         if name in _OF_TEXTS:
@@ -269,62 +250,62 @@ class Attributes(Core):
             case Instance():
                 return self._instance_attribute(ref, found, name, state, frame, site)
             case Class():
-                value = self._class_attribute(ref, name, state)
-                if value is not None:
-                    return [(state, self._bind_class_method(value, ref, state))]
-                meta = self._kind_of(ref, state)
-                kept = None if meta is None else self._class_attribute(meta, name, state)
-                if kept is not None:
-                    return self._bind_method(kept, name, ref, ref, state, frame, site)
-                base = self.library_base(ref, state)
-                if (method := self._method_of_abstract(ref, name, state)) is not None:
-                    return [(state, (Bound(Lib(method), ref),))]
-                if (held := self._own_of_class(ref, found, name, state, site)) is not None:
-                    return [(state, held)]
-                if name == "__subclasses__":
-                    return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
-                if (method := self._class_method_of_library(ref, name, state)) is not None:
-                    return [(state, (Bound(Lib(method), ref),))]
-                if name in ("__name__", "__qualname__"):
-                    return [(state, const(found.name if name == "__name__" else found.qualname))]
-                if name == "__module__" and (home := _name_of_module(found.module, state)):
-                    return [(state, home)]
-                if name == "__match_args__" and (fields := self.record_fields(ref, state)):
-                    names = tuple(const(field) for field, _ in fields)
-                    return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
-                return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
+                return self._attribute_of_class(ref, found, name, state, frame, site)
             case LibraryObject():
                 return self._library_object_attribute(ref, found, name, state, frame, site)
             case Scope():
-                measured = self._measured(found.module, name) if found.kind == "module" else None
-                if measured is not None:
-                    return [(state, (measured,))]
-                if name in found.variables:
-                    return self.resolve_deferred(found.variables[name], state, frame)
-                if name == "__dict__":
-                    return [(state, self.names_of(ref, ref, state, site))]
-                child = self.program.child(found.module, name)
-                if child is not None:
-                    return self.load(child, state, frame, site)
-                given = self._from_getattr((ref,), name, state, site, frame)
-                return [(state, unknown("module", found.module, name))] if given is None else given
+                return self._attribute_of_module(ref, found, name, state, frame, site)
             case Sequence(kind=kind):
                 return [(state, (Bound(Lib(f"builtins.{kind}.{name}"), ref),))]
             case Dict():
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
-            case Closure(cache=Ref()) if name == "cache_clear":
-                return [(state, (Bound(Lib("functools.cache.cache_clear"), ref),))]
-            case Closure() if name in (own := attributes_of_function(found, state)):
-                return [(state, own[name])]
-            case Closure() if name == "__qualname__":
-                return [(state, const(found.address[1]))]
-            case Closure() if name == "__name__":
-                return [(state, const(found.address[1].rpartition(".")[2]))]
-            case Closure() if name == "__module__" and (home := _name_of_module(found.address[0], state)):
-                return [(state, home)]
+            case Closure():
+                return [(state, _attribute_of_function(ref, found, name, state))]
         return [(state, unknown("object", ref.address, name))]
+
+    def _attribute_of_class(self, ref: Ref, found: Class, name: str, state: State, frame: Frame, site: Site) -> Results:
+        value = self._class_attribute(ref, name, state)
+        if value is not None:
+            return [(state, self._bind_class_method(value, ref, state))]
+        meta = self._kind_of(ref, state)
+        kept = None if meta is None else self._class_attribute(meta, name, state)
+        if kept is not None:
+            return self._bind_method(kept, name, ref, ref, state, frame, site)
+        if (method := self._method_of_abstract(ref, name, state)) is not None:
+            return [(state, (Bound(Lib(method), ref),))]
+        if (held := self._own_of_class(ref, found, name, state, site)) is not None:
+            return [(state, held)]
+        if name == "__subclasses__":
+            return [(state, (Bound(Lib("builtins.type.__subclasses__"), ref),))]
+        if (method := self._class_method_of_library(ref, name, state)) is not None:
+            return [(state, (Bound(Lib(method), ref),))]
+        if name in ("__name__", "__qualname__"):
+            return [(state, const(found.name if name == "__name__" else found.qualname))]
+        if name == "__module__" and (home := _name_of_module(found.module, state)):
+            return [(state, home)]
+        if name == "__match_args__" and (fields := self.record_fields(ref, state)):
+            names = tuple(const(field) for field, _ in fields)
+            return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
+        base = self.library_base(ref, state)
+        return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
+
+    def _attribute_of_module(
+        self, ref: Ref, found: Scope, name: str, state: State, frame: Frame, site: Site
+    ) -> Results:
+        measured = self._measured(found.module, name) if found.kind == "module" else None
+        if measured is not None:
+            return [(state, (measured,))]
+        if name in found.variables:
+            return self.resolve_deferred(found.variables[name], state, frame)
+        if name == "__dict__":
+            return [(state, self.names_of(ref, ref, state, site))]
+        child = self.program.child(found.module, name)
+        if child is not None:
+            return self.load(child, state, frame, site)
+        given = self._from_getattr((ref,), name, state, site, frame)
+        return [(state, unknown("module", found.module, name))] if given is None else given
 
     def _own_of_class(self, ref: Ref, found: Class, name: str, state: State, site: Site) -> Value | None:
         """What every class has: its order, the names that its body binds; an Enum's members, a dataclass's fields."""
@@ -400,6 +381,19 @@ class Attributes(Core):
         if value is not None:
             self._assume_undefined_before(instance.cls, name, state)
             return self._bind_method(value, name, ref, instance.cls, state, frame, site)
+        if (made := self._made_by_classes(ref, instance, name, state, frame, site)) is not None:
+            return made
+        getter = self.user_method(instance, "__getattr__", state)
+        if getter is not None and (not isinstance(given, Dict) or given.exact):
+            return self._asked_getter(ref, getter, name, state, frame, site)
+        if given is None and self._is_missing(instance, name, state, frame):
+            return self.fail(state, frame, _LACKING)
+        return self._filled_in(ref, instance, name, state, frame, site)
+
+    def _made_by_classes(
+        self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site
+    ) -> Results | None:
+        """What Python, the dict or list that an instance is, or a library's class makes of a name; None of others."""
         if name == "__class__":
             return [(state, (instance.cls,))]
         if name == "__dict__":
@@ -421,17 +415,23 @@ class Attributes(Core):
                     return self.library_call(call)
                 if self.library.function(path) is not None:
                     return [(state, (Bound(Lib(path), ref),))]
-        getter = self.user_method(instance, "__getattr__", state)
-        if getter is not None and (not isinstance(given, Dict) or given.exact):
-            return self._asked_getter(ref, getter, name, state, frame, site)
-        if absent.is_deleted(instance.attributes, name) and given is None:
-            return self.fail(state, frame, _LACKING)
-        order = self.mro(instance.cls, state) if frame.tries and given is None else ()
-        if order and all(isinstance(each, Class) for each in order):
-            if absent.class_gives(order, name, self.library, state) is False:
-                return self.fail(state, frame, _LACKING)
-            # Where a handler waits for it; what nobody saw may have set it all the same.
-            self.fail(state.clone(), frame, _LACKING)
+        return None
+
+    def _is_missing(self, instance: Instance, name: str, state: State, frame: Frame) -> bool:
+        """Whether an attribute is certainly not there; where it may not be, a path goes to the handler that waits."""
+        if absent.is_deleted(instance.attributes, name):
+            return True
+        order = self.mro(instance.cls, state) if frame.tries else ()
+        if not order or not all(isinstance(each, Class) for each in order):
+            return False
+        if absent.class_gives(order, name, self.library, state) is False:
+            return True
+        # What nobody saw may have set it all the same.
+        self.fail(state.clone(), frame, _LACKING)
+        return False
+
+    def _filled_in(self, ref: Ref, instance: Instance, name: str, state: State, frame: Frame, site: Site) -> Results:
+        """An attribute that no code of the program is seen to set."""
         base = self.library_base(instance.cls, state) if WEIGHTS in instance.attributes else None
         if base is not None and not self.library.is_aside(name):
             # A part that the library made of what was saved.
@@ -585,187 +585,6 @@ class Attributes(Core):
         known = self.library.function(path) is not None or self.library.computes(path.rpartition(".")[2])
         return Bound(Lib(path), receiver, may_be_data=not known)
 
-    def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
-        """The model's name of a special method of a library value."""
-        match atom:
-            case Lib(path=path):
-                return f"{path}.{method}"
-            case Tensor(type=kind):
-                return f"{kind}.{method}"
-            case Dev():
-                return f"torch.device.{method}"
-            case Ref():
-                found = state.get(atom)
-                if isinstance(found, LibraryObject):
-                    return f"{found.type}.{method}"
-                if isinstance(found, Instance):
-                    base = self.library_base(found.cls, state)
-                    return None if base is None else f"{base}.{method}"
-        return None
-
-    def _item_of_class(self, cls: Ref, key: Value, state: State, frame: Frame, site: Site) -> Results | None:
-        """``Class[key]`` as its metaclass says, or the class itself; None where neither does."""
-        method = self.metaclass_method(cls, "__getitem__", state)
-        if method is None:
-            method = only(self._class_attribute(cls, "__class_getitem__", state) or ())
-        if method is None:
-            return None
-        bound: Value = (Bound(method.function if isinstance(method, Bound) else method, cls),)
-        return self.call_value(bound, [key], {}, state, frame, site)
-
-    def item(self, value: Value, key: Value, state: State, frame: Frame, site: Site) -> Results:
-        """``value[key]``."""
-        results: Results = []
-        for i, atom in enumerate(value):
-            current = state if i == len(value) - 1 else state.clone()
-            results.extend(self._item_of(atom, key, current, frame, site))
-        return self.joined_results(results)
-
-    def _item_of(self, atom: Atom, key: Value, state: State, frame: Frame, site: Site) -> Results:
-        if isinstance(atom, Ref):
-            found = state.get(atom)
-            if isinstance(found, Instance):
-                method = self.user_method(found, "__getitem__", state)
-                if method is not None:
-                    return self.call_value((method,), [(atom,), key], {}, state, frame, site)
-                content = mappings.content_of(atom, state)
-                held = None if content is None else state.get(content)
-                if content is not None and isinstance(held, Dict):
-                    made = self._item_or_missing(atom, content, held, as_key(key, state), state, frame, site)
-                    if made is not None:
-                        return made
-                if content is not None:
-                    return self._item_of(content, key, state, frame, site)
-                row = self._row_of(found, state)
-                if row is not None:
-                    return [(state, operators.item(Sequence("tuple", row), key) or unknown("item", site, atom.address))]
-            if isinstance(found, Dict) and frame.tries and self.refuses_hash(key, state):
-                return self.fail(state, frame, NO_HASH)
-            key = as_key(key, state) if isinstance(found, Dict) else key
-            if isinstance(found, Dict) and found.factory:
-                return self._item_or_new(atom, found, key, state, frame, site)
-            if isinstance(found, Dict) and frame.tries and operators.lacks(found, key):
-                return self.fail(state, frame, Raised(None, ("KeyError", "LookupError")))
-            if isinstance(found, Dict) and operators.lacks(found, key):
-                failed = self._missing_part(atom, constant(key), state, frame, site)
-                if failed is not None:
-                    return failed
-            if isinstance(found, Dict):
-                nothing = unknown("item", site, atom.address)
-                return [(after, value or nothing) for after, value in self.picked(found, key, state, site)]
-            if isinstance(found, Sequence):
-                place = only(key)
-                if isinstance(place, Tensor) and place.device.is_gpu:
-                    # An array that stands for a number is read.
-                    read = self._tensor_data(place, "the index of a list", state, frame, site)
-                    nothing = unknown("item", site, atom.address)
-                    return [(after, operators.item(found, nothing) or nothing) for after, _ in read]
-                if frame.tries and _is_beyond(found, key):
-                    return self.fail(state, frame, Raised(None, ("IndexError", "LookupError")))
-                taken = part(found, key)
-                if taken is not None:
-                    return [(state, (state.new(("slice", site), taken),))]
-                return [(state, operators.item(found, key) or unknown("item", site, atom.address))]
-            if isinstance(found, Class) and found.members:
-                member = enums.by_name(found, key, state)
-                if not member and isinstance(constant(key), str) and enums.is_whole(found, state):
-                    return self.fail(state, frame, Raised(None, ("KeyError", "LookupError")))
-                return [(state, member or unknown("member", site))]
-            made = self._item_of_class(atom, key, state, frame, site) if isinstance(found, Class) else None
-            if made is not None:
-                return made
-            if isinstance(found, Class | Closure):
-                return [(state, (atom,))]
-        if frame.tries and isinstance(atom, Const) and isinstance(atom.value, int | float | None):
-            return self.fail(state, frame, _NO_ITEMS)
-        text = part_of_text(atom, key) if isinstance(atom, Const) else None
-        if text is not None:
-            return [(state, text)]
-        if isinstance(atom, Lib) and _takes_types(atom.path):
-            return [(state, unknown(atom, "[]", key))]
-        if isinstance(atom, Lib) and atom.path.endswith(".__dict__"):
-            return self.named_in_library(atom.path.removesuffix(".__dict__"), key, state, frame, site)
-        path = self._method_path(atom, "__getitem__", state)
-        call = None if path is None else self._library_call(path, state, frame, site, [key])
-        if call is not None:
-            call.receiver = atom
-            return self.library_call(call)
-        if isinstance(atom, Tensor):
-            rows = self._tensor_data(atom, "[...]", state, frame, site)
-            is_view = isinstance(constant(key), int) or is_slice(key)
-            return [(after, (atom.viewed,)) for after, _ in rows] if is_view else rows
-        if isinstance(atom, Unknown):
-            if before := self._put_before(atom, state):
-                return self.item(before, key, state, frame, site)
-            put = unknowns.put_there(atom, item_field(key), state)
-            if frame.waits_for_key and not put and self._lacks_key(atom, key, state, frame, site):
-                return []
-            return [(state, put or unknown(atom.sym, "[]", key))]
-        if atom == PYTHON_VERSION and constant(key) == 0:
-            return [(state, const(sys.version_info.major))]
-        if atom == PYTHON_VERSION and constant(key) == 1:
-            return [(state, (PYTHON_MINOR,))]
-        if atom == PYTHON_VERSION and not isinstance(only(key), Const):
-            # Its first parts compare with a tuple as it does itself.
-            return [(state, (atom,))]
-        if isinstance(atom, Lib):
-            # What a library holds, such as sys.argv, is the same wherever it is looked up.
-            return [(state, unknown(atom, "[]", key))]
-        return [(state, unknown("item", site, atom))]
-
-    def _lacks_key(self, atom: Unknown, key: Value, state: State, frame: Frame, site: Site) -> bool:
-        """Whether something unknown lacks a key; where it may, a path on which it does goes to the handler."""
-        wanted = only(key)
-        if not isinstance(wanted, Const | Unknown):
-            return False
-        asked = only(questions.comparison("in", wanted, atom))
-        if not isinstance(asked, Unknown):
-            return False
-        has = state.fact(asked.sym)
-        if has is False:
-            self.fail(state, frame, NO_KEY)
-        elif has is None:
-            self.record.asked.setdefault(asked.sym, Asking(site, None, positive=True, gets=True))
-            self.fail(state.split(asked.sym), frame, NO_KEY)
-        return has is False
-
-    def picked(self, found: Dict, key: Value, state: State, site: Site, default: Value | None = None) -> Results:
-        """The items that a key may lead to; where that is not known, a finding says which one it is about."""
-        if self.record.offers.made:
-            self.record.offers.look_up(key, found)
-        if is_choice(found, key):
-            for question in questions_of(found, key):
-                self.record.asked.setdefault(question, Asking(site, None, positive=True, picks=True))
-        return picked(found, key, state, default)
-
-    def _item_or_missing(
-        self, atom: Ref, content: Ref, held: Dict, key: Value, state: State, frame: Frame, site: Site
-    ) -> Results | None:
-        """An item of an instance of a class below dict that its ``__missing__`` may give; None where that does not."""
-        if not operators.lacks(held, key) and constant(key) is not ...:
-            return None
-        is_empty = held.exact and not held.items and not held.element
-        may_have = not is_empty and not operators.lacks(held, key)
-        made = self.special((atom,), ("__missing__",), [key], state.clone() if may_have else state, frame, site)
-        if made is None or not may_have:
-            return made
-        return self.joined_results([*self._item_of(content, key, state, frame, site), *made])
-
-    def _item_or_new(self, ref: Ref, found: Dict, key: Value, state: State, frame: Frame, site: Site) -> Results:
-        """An item of a ``defaultdict``, which is made where it is missing."""
-        there = operators.item(found, key)
-        if there:
-            return [(state, there)]
-        if found.factory == ZERO:
-            return [(state, const(0) if found.exact else unknown("count", site))]
-        results: Results = []
-        for after, made in self.call_value(found.factory, [], {}, state, frame, site):
-            current = after.get(ref)
-            if isinstance(current, Dict):
-                after.store(ref, operators.with_key(current, key, made))
-            results.append((after, made))
-        return results
-
 
 def _of_texts(found: str | tuple[str, ...], state: State, site: Site) -> Value:
     """A text, or a row of texts."""
@@ -774,12 +593,19 @@ def _of_texts(found: str | tuple[str, ...], state: State, site: Site) -> Value:
     return (state.new(("texts", site), Sequence("tuple", tuple(map(const, found)))),)
 
 
-def _is_beyond(found: Sequence, key: Value) -> bool:
-    """Whether a list that is known whole has nothing at a place."""
-    place = constant(key)
-    if found.items is None or found.open or found.kind not in ("list", "tuple") or not isinstance(place, int):
-        return False
-    return not -len(found.items) <= place < len(found.items)
+def _attribute_of_function(ref: Ref, found: Closure, name: str, state: State) -> Value:
+    if name == "cache_clear" and isinstance(found.cache, Ref):
+        return (Bound(Lib("functools.cache.cache_clear"), ref),)
+    if name in (own := attributes_of_function(found, state)):
+        return own[name]
+    module, qualname = found.address
+    if name == "__qualname__":
+        return const(qualname)
+    if name == "__name__":
+        return const(qualname.rpartition(".")[2])
+    if name == "__module__" and (home := _name_of_module(module, state)):
+        return home
+    return unknown("object", ref.address, name)
 
 
 def _name_of_module(module: str, state: State) -> Value:
@@ -802,14 +628,6 @@ def _names_of_own(path: str) -> frozenset[str]:
     home = {"abc": abc, "builtins": builtins, "typing": typing}.get(module)
     found = getattr(home, name, None)
     return frozenset(vars(found)) if isinstance(found, type) else frozenset()
-
-
-@cache
-def _takes_types(path: str) -> bool:
-    """Whether a name is a class of Python's own containers that is asked for the types in it: ``dict[str, int]``."""
-    module, _, name = path.rpartition(".")
-    home = {"builtins": builtins, "collections": collections}.get(module)
-    return hasattr(getattr(home, name, None), "__class_getitem__")
 
 
 def _alike(ref: Ref) -> Ref:

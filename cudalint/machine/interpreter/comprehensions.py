@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import called_in
@@ -158,29 +158,15 @@ class Comprehensions(Core):
             for current in states:
                 current.second_round = was_second or i > 0
                 self.begins_round(current)
-                known = len(self.record.asked)
+                known, made = len(self.record.asked), len(keys)
                 ready = self.assign(clause.target, value, current, frame, node.ordinal)
-                kept: list[State] = []
-                made, is_let_through = len(keys), True
-                for test in clause.tests:
-                    sides = [self.branch(test, r, frame) for r in ready]
-                    is_let_through = is_let_through and not any(yes and no for yes, no in sides)
-                    ready = [s for yes, _ in sides for s in yes]
-                    kept.extend(s for _, no in sides for s in no)
+                passing, stopped, is_let_through = self._through_tests(clause.tests, ready, frame)
                 if not is_let_through:
                     # Some items are let through, and others are not: no reader has to be told of this one.
-                    asked = self.record.asked
-                    parts = [value, *(self.exact_items(value, current) or ())]
-                    calls = frozenset(Site(frame.module, at) for test in clause.tests for at in called_in(test))
-                    of_item = [
-                        q
-                        for q in tuple(asked)[known:]
-                        if any(questions.mentions(q, part) for part in parts) or questions.rests_on(q, calls)
-                    ]
-                    asked.update({q: replace(asked[q], required=True) for q in of_item})
+                    self._require_of_item(clause.tests, value, current, frame, tuple(self.record.asked)[known:])
                 sure = sure and is_let_through
-                following.extend(kept if sure else ())
-                for one in ready:
+                following.extend(stopped if sure else ())
+                for one in passing:
                     ended, is_whole = self._clauses(node, depth + 1, one, frame, produced, keys)
                     following.extend(ended)
                     sure = sure and is_whole
@@ -198,6 +184,29 @@ class Comprehensions(Core):
             for current in states if last != rounds[-1] else ():
                 current.set_variable(frame.scope, name, last)
         return states, sure
+
+    def _through_tests(
+        self, tests: tuple[ir.Expr, ...], ready: list[State], frame: Frame
+    ) -> tuple[list[State], list[State], bool]:
+        """The paths that all tests let through, those that one stops, and whether no path goes both ways."""
+        stopped: list[State] = []
+        is_known = True
+        for test in tests:
+            sides = [self.branch(test, state, frame) for state in ready]
+            is_known = is_known and not any(yes and no for yes, no in sides)
+            ready = [state for yes, _ in sides for state in yes]
+            stopped.extend(state for _, no in sides for state in no)
+        return ready, stopped, is_known
+
+    def _require_of_item(
+        self, tests: tuple[ir.Expr, ...], item: Value, state: State, frame: Frame, asked: Iterable[Hashable]
+    ) -> None:
+        """Of what was asked, take as required what is about an item that is tested."""
+        parts = [item, *(self.exact_items(item, state) or ())]
+        calls = frozenset(Site(frame.module, at) for test in tests for at in called_in(test))
+        for question in asked:
+            if any(questions.mentions(question, part) for part in parts) or questions.rests_on(question, calls):
+                self.record.asked[question] = replace(self.record.asked[question], required=True)
 
 
 def _most_rounds(node: ir.Comprehension) -> int:

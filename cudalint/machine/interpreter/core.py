@@ -502,6 +502,10 @@ class Core(Hooks, ABC):
         """``value[key]``."""
 
     @abstractmethod
+    def named_in_library(self, path: str, names: Value, state: State, frame: Frame, site: Site) -> Results:
+        """``getattr(lib, name)``, ``lib.__dict__[name]``."""
+
+    @abstractmethod
     def _method_path(self, atom: Atom, method: str, state: State) -> str | None:
         """The model's name of a special method of a library value."""
 

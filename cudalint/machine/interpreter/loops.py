@@ -131,11 +131,7 @@ class Loops(Core):
                 self.begins_round(current)
                 ready.extend(self.assign(node.target, value, current, frame, node.ordinal))
             i += 1
-            states = self.block(node.body, self.joined(ready), frame)
-            states = self.joined([*states, *frame.continues])
-            frame.continues = []
-            left.extend(frame.breaks)
-            frame.breaks = []
+            states = self._go_round(node.body, ready, left, frame)
             if not states:
                 break
             if not waiting and i < MOST_TURNS and some and self._tries_on(node, states, left, returned, frame):
@@ -153,6 +149,16 @@ class Loops(Core):
         for current in (*states, *left):
             current.second_round = was_second
         return self.joined([*states, *left])
+
+    def _go_round(
+        self, body: tuple[ir.Stmt, ...], entering: list[State], left: list[State], frame: Frame
+    ) -> list[State]:
+        """The paths that come to the end of a round; those that break out of it are added to ``left``."""
+        states = self.block(body, self.joined(entering), frame)
+        states = self.joined([*states, *frame.continues])
+        left.extend(frame.breaks)
+        frame.breaks, frame.continues = [], []
+        return states
 
     def _tries_on(
         self, node: ir.For | ir.While, states: list[State], left: list[State], returned: int, frame: Frame
@@ -196,11 +202,7 @@ class Loops(Core):
             entering = self._entering(node.test, states, i, going, frame)
             if not going.decided and not is_short:
                 self.before_loops[-1] = lists
-            states = self.block(node.body, self.joined(entering), frame)
-            states = self.joined([*states, *frame.continues])
-            frame.continues = []
-            left.extend(frame.breaks)
-            frame.breaks = []
+            states = self._go_round(node.body, entering, left, frame)
             before, held = held, counting.held(frame.scope, states)
         counting.count_on(states, before, held, Site(frame.module, node.ordinal), not going.decided)
         self.before_loops.pop()

@@ -22,6 +22,7 @@ from cudalint.machine.interpreter.expressions import Expressions
 from cudalint.machine.interpreter.functions import Functions
 from cudalint.machine.interpreter.generators import Generators
 from cudalint.machine.interpreter.imports import Imports
+from cudalint.machine.interpreter.items import Items
 from cudalint.machine.interpreter.iteration import Iteration
 from cudalint.machine.interpreter.lateness import Lateness
 from cudalint.machine.interpreter.lineages import Importer
@@ -57,6 +58,7 @@ class Machine(
     Coroutines,
     Classes,
     Attributes,
+    Items,
     Bodies,
     Imports,
     Abandoning,

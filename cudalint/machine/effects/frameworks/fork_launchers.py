@@ -47,53 +47,24 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     state = call.state
     workers_ = _how_many(call)
     function = choices.argument(call, call.text("function", "function")) or _own(call)
-    library = call.text("library", "multiprocessing")
-    needs_number = bool(call.text("workers")) and not call.flag("unasked")
-    alone = needs_number and (workers_ is None or workers_ in (NONE, const(0)) or not function)
-    if alone or not choices.is_asked(call) or choices.idle(machine, call):
-        if call.text("kind") == "map" and function:
-            args, named = _rows(machine, call, NONE)
-            results = machine.call_value(function, args, named, state, call.frame, call.site)
-            merged = merge([s for s, _ in results])
-            return [(s, _mapped(call, s)) for s in merged] or []
-        if choices.idle(machine, call):
-            return [(state, _mapped(call, state))]
-        if call.text("kind") != "map" and workers_ in (NONE, const(0), const(1)):
-            args = arguments(machine, state, call.get("args"))
-            return machine.call_value(function, args, {}, state, call.frame, call.site)
-    many = count_of(workers_)
-    if call.text("kind") != "map" and workers_ is not None and not many and not call.flag("unasked"):
-        args = arguments(machine, state, call.get("args"))
-        return machine.call_value(function, args, {}, state, call.frame, call.site)
-    if call.text("kind") == "map":
+    alone = _without_workers(machine, call, function, workers_)
+    if alone is not None:
+        return alone
+    is_map = call.text("kind") == "map"
+    if is_map:
         args, named = _rows(machine, call, EACH)
     else:
         args = _handed(call) or arguments(machine, state, call.get("args"))
         named = {**named_arguments(state, call.get(call.text("kwargs"))), **_passed(call)}
-    ways = launching.ways(machine, state, library, method_of(call))
-    forks = all(way.method == "fork" for way in ways)
+    ways = launching.ways(machine, state, call.text("library", "multiprocessing"), method_of(call))
     if all(way.method == "spawn" for way in ways) and bootstrapping(machine, call, call.label):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
-    is_map = call.text("kind") == "map"
     certain_count = workers_ is None or isinstance(only(workers_), Const) or _is_enough(workers_, is_map)
-    start = Start(
-        launcher=call.label,
-        family="fork-launcher",
-        anchor=call.site,
-        chain=machine.chain(state, call.site, f"{call.label} {'forks' if forks else 'starts'} workers"),
-        many=many,
-        reused=call.text("kind") == "map",
-        daemon=call.flag("daemon", call.text("kind") == "map"),
-        failures={"body": "crash", "unpickle": "crash", **failures(call)},
-        library=library,
+    forks = all(way.method == "fork" for way in ways)
+    start = replace(
+        _start(machine, call, count_of(workers_), forks),
         tasks=tuple(task(one, args, named) for one in machine.elements(function, state) or [function]),
-        pickled=tuple(_handed(call)),
         inherited=(function, *named.values()),
-        pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
-        rank="local" if call.text("kind") == "ranks" else None,
-        label="forked worker" if forks else "worker",
-        looks=bool(call.text("refuses")),
-        environment=_told(call),
     )
     ended = [
         workers.start(machine, state, call.frame, start, replace(w, certain=w.certain and certain_count)) for w in ways
@@ -104,6 +75,47 @@ def fork_launcher(machine: Machine, call: Call) -> Results:
     if refusal is not None:
         return machine.fail(state, call.frame, Raised(refusal, ("ValueError", "RuntimeError")))
     return [(state, _mapped(call, state))]
+
+
+def _without_workers(machine: Machine, call: Call, function: Value, workers_: Value | None) -> Results | None:
+    """What a call gives that starts no process; None where it starts some."""
+    state, is_map = call.state, call.text("kind") == "map"
+    needs_number = bool(call.text("workers")) and not call.flag("unasked")
+    alone = needs_number and (workers_ is None or workers_ in (NONE, const(0)) or not function)
+    is_one = workers_ is not None and not count_of(workers_) and not call.flag("unasked")
+    if alone or not choices.is_asked(call) or choices.idle(machine, call):
+        if is_map and function:
+            args, named = _rows(machine, call, NONE)
+            results = machine.call_value(function, args, named, state, call.frame, call.site)
+            return [(s, _mapped(call, s)) for s in merge([s for s, _ in results])]
+        if choices.idle(machine, call):
+            return [(state, _mapped(call, state))]
+        is_one = is_one or workers_ in (NONE, const(0), const(1))
+    if is_map or not is_one:
+        return None
+    return machine.call_value(function, arguments(machine, state, call.get("args")), {}, state, call.frame, call.site)
+
+
+def _start(machine: Machine, call: Call, many: bool, forks: bool) -> Start:
+    """What its model says of the workers that a launcher starts, whatever these run."""
+    state, is_map = call.state, call.text("kind") == "map"
+    return Start(
+        launcher=call.label,
+        family="fork-launcher",
+        anchor=call.site,
+        chain=machine.chain(state, call.site, f"{call.label} {'forks' if forks else 'starts'} workers"),
+        many=many,
+        reused=is_map,
+        daemon=call.flag("daemon", is_map),
+        failures={"body": "crash", "unpickle": "crash", **failures(call)},
+        library=call.text("library", "multiprocessing"),
+        pickled=tuple(_handed(call)),
+        pickler=Pickler.GLOBALS if call.text("pickle") == "value" else Pickler.NAMES,
+        rank="local" if call.text("kind") == "ranks" else None,
+        label="forked worker" if forks else "worker",
+        looks=bool(call.text("refuses")),
+        environment=_told(call),
+    )
 
 
 def _handed(call: Call) -> list[Value]:

@@ -414,28 +414,9 @@ def list_method(machine: Machine, call: Call) -> Results:
             call.state.store(ref, _inserted(found, None if machine.grows_on(ref) else at, value[0] if value else NONE))
             return [(call.state, NONE)]
         case "append" | "add":
-            given = call.args[0] if call.args else NONE
-            if name == "add" and call.frame.tries and machine.refuses_hash(given, call.state):
-                return _refused(machine, call, "TypeError")
-            if name == "add" and _has(found, given, call.state):
-                return [(call.state, NONE)]
-            longer = operators.append(found, given)
-            # A loop that stands for more rounds puts more there.
-            is_open = longer.open or machine.grows_on(ref)
-            call.state.store(ref, replace(longer, open=is_open))
-            return [(call.state, NONE)]
+            return _added(machine, call, name, ref, found)
         case "extend" | "update":
-            if not call.args:
-                return [(call.state, NONE)]
-            results: Results = []
-            for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
-                exact = machine.exact_items(call.args[0], state)
-                grown = found if exact == [] else operators.extend(found, exact if exact is not None else rounds)
-                if found.kind == "set" and grown.items is not None:
-                    grown = replace(grown, items=sets.distinct(grown.items, state))
-                state.store(ref, grown if exact is not None else replace(grown, open=True))
-                results.append((state, NONE))
-            return results
+            return _extended(machine, call, ref, found)
         case "pop" | "popleft" if (place := _taken(machine, call, found, ref)) is not None:
             kept = tuple(value for i, value in enumerate(found.items or ()) if i != place)
             call.state.store(ref, replace(found, items=kept))
@@ -457,16 +438,7 @@ def list_method(machine: Machine, call: Call) -> Results:
             call.state.store(ref, _in_any_order(found, more))
             return [(call.state, NONE)]
         case "sort":
-            items = machine.elements((ref,), call.state)
-            exact = None if found.open or machine.grows_on(ref) else machine.exact_items((ref,), call.state)
-            results = []
-            for after, ordered in _sorting(machine, call, items, exact, call.state):
-                if ordered is None and exact is not None and found.items is not None:
-                    ordered = _of_any_order(found.items)
-                if ordered is not None:
-                    after.store(ref, replace(found, items=ordered))
-                results.append((after, NONE))
-            return results
+            return _sorted_in_place(machine, call, ref, found)
         case "copy":
             return [(call.state, (call.state.new(("copy", call.site), found),))]
         case "clear":
@@ -475,6 +447,49 @@ def list_method(machine: Machine, call: Call) -> Results:
         case _ if found.kind == "set" and name in _OF_SETS:
             return _set_method(machine, call, name, ref, found)
     return [(call.state, unknown("list", name, call.site))]
+
+
+def _added(machine: Machine, call: Call, name: str, ref: Ref, found: Sequence) -> Results:
+    """``append``, and ``add`` of a set, which holds nothing twice."""
+    given = call.args[0] if call.args else NONE
+    if name == "add" and call.frame.tries and machine.refuses_hash(given, call.state):
+        return _refused(machine, call, "TypeError")
+    if name == "add" and _has(found, given, call.state):
+        return [(call.state, NONE)]
+    longer = operators.append(found, given)
+    # A loop that stands for more rounds puts more there.
+    is_open = longer.open or machine.grows_on(ref)
+    call.state.store(ref, replace(longer, open=is_open))
+    return [(call.state, NONE)]
+
+
+def _extended(machine: Machine, call: Call, ref: Ref, found: Sequence) -> Results:
+    """``extend``, and ``update`` of a set."""
+    if not call.args:
+        return [(call.state, NONE)]
+    results: Results = []
+    for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
+        exact = machine.exact_items(call.args[0], state)
+        grown = found if exact == [] else operators.extend(found, exact if exact is not None else rounds)
+        if found.kind == "set" and grown.items is not None:
+            grown = replace(grown, items=sets.distinct(grown.items, state))
+        state.store(ref, grown if exact is not None else replace(grown, open=True))
+        results.append((state, NONE))
+    return results
+
+
+def _sorted_in_place(machine: Machine, call: Call, ref: Ref, found: Sequence) -> Results:
+    """``sort``: where the order is not known, a list that is known whole has its items in any."""
+    items = machine.elements((ref,), call.state)
+    exact = None if found.open or machine.grows_on(ref) else machine.exact_items((ref,), call.state)
+    results: Results = []
+    for after, ordered in _sorting(machine, call, items, exact, call.state):
+        if ordered is None and exact is not None and found.items is not None:
+            ordered = _of_any_order(found.items)
+        if ordered is not None:
+            after.store(ref, replace(found, items=ordered))
+        results.append((after, NONE))
+    return results
 
 
 def _is_empty(machine: Machine, ref: Ref, found: Sequence) -> bool:
@@ -604,23 +619,7 @@ def dict_method(machine: Machine, call: Call) -> Results:
             machine.store_dict(ref, operators.with_key(found, as_key(call.args[0], state), call.args[1]), state)
             return [(state, NONE)]
         case "get" | "setdefault" | "pop":
-            key = as_key(call.args[0], state) if call.args else NONE
-            if name == "pop" and len(call.args) == 1 and call.frame.tries and operators.lacks(found, key):
-                return _refused(machine, call, "KeyError")
-            if name == "pop":
-                machine.store_dict(ref, operators.without_key(found, key), state)
-            default = call.args[1] if len(call.args) > 1 else NONE
-            if name == "get" and is_choice(found, key):
-                return machine.picked(found, key, state, call.site, default)
-            if machine.record.offers.made:
-                machine.record.offers.look_up(key, found)
-            value = operators.item(found, key)
-            is_certain = found.exact or constant(key) in found.items or operators.is_laid_over(value)
-            if not value or not is_certain:
-                value = union([v for v in (value, default) if v])
-            if name == "setdefault" and constant(key) not in found.items:
-                machine.store_dict(ref, operators.with_key(found, key, default), state)
-            return [(state, value)]
+            return _or_default(machine, call, name, ref, found)
         case "values":
             values = tuple(found.items.values())
             made = Sequence("list", values if found.exact else None, union([*values, found.element]))
@@ -631,14 +630,7 @@ def dict_method(machine: Machine, call: Call) -> Results:
                 keys = (unknown("key", call.site),)
             return [(state, (state.new(("keys", call.site), Sequence("list", keys, (), not found.exact)),))]
         case "items":
-            pairs: list[Value] = []
-            for i, (key_, value_) in enumerate(found.items.items()):
-                pairs.append((state.new(("item", call.site, i), Sequence("tuple", (of_key(key_), value_))),))
-            if found.element or not (pairs or found.exact):
-                value = found.element or unknown("value", call.site)
-                pair = Sequence("tuple", (unknown("key", call.site), value))
-                pairs.append((state.new(("item", call.site, "rest"), pair),))
-            made = Sequence("list", tuple(pairs), (), not found.exact)
+            made = Sequence("list", tuple(_pairs_of(found, call)), (), not found.exact)
             return [(state, (state.new(("items", call.site), made),))]
         case "update":
             return _update(machine, call, ref, found)
@@ -656,6 +648,40 @@ def dict_method(machine: Machine, call: Call) -> Results:
             machine.store_dict(ref, replace(found, items={}, element=(), exact=True, among=None), state)
             return [(state, NONE)]
     return [(state, unknown("dict", name, call.site))]
+
+
+def _or_default(machine: Machine, call: Call, name: str, ref: Ref, found: Dict) -> Results:
+    """``get``, ``setdefault`` and ``pop``: an item, or what is given in its place."""
+    state = call.state
+    key = as_key(call.args[0], state) if call.args else NONE
+    if name == "pop" and len(call.args) == 1 and call.frame.tries and operators.lacks(found, key):
+        return _refused(machine, call, "KeyError")
+    if name == "pop":
+        machine.store_dict(ref, operators.without_key(found, key), state)
+    default = call.args[1] if len(call.args) > 1 else NONE
+    if name == "get" and is_choice(found, key):
+        return machine.picked(found, key, state, call.site, default)
+    if machine.record.offers.made:
+        machine.record.offers.look_up(key, found)
+    value = operators.item(found, key)
+    is_certain = found.exact or constant(key) in found.items or operators.is_laid_over(value)
+    if not value or not is_certain:
+        value = union([v for v in (value, default) if v])
+    if name == "setdefault" and constant(key) not in found.items:
+        machine.store_dict(ref, operators.with_key(found, key, default), state)
+    return [(state, value)]
+
+
+def _pairs_of(found: Dict, call: Call) -> list[Value]:
+    """The keys of a dict with their values, and one pair for all that is not known of it."""
+    pairs: list[Value] = []
+    for i, (key, value) in enumerate(found.items.items()):
+        pairs.append((call.state.new(("item", call.site, i), Sequence("tuple", (of_key(key), value))),))
+    if found.element or not (pairs or found.exact):
+        value = found.element or unknown("value", call.site)
+        pair = Sequence("tuple", (unknown("key", call.site), value))
+        pairs.append((call.state.new(("item", call.site, "rest"), pair),))
+    return pairs
 
 
 def _from_keys(machine: Machine, call: Call) -> Results:

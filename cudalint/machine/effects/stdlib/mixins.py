@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine.frame import Call, Raised, Results
+from cudalint.machine.frame import NO_KEY, Call, Results
 from cudalint.machine.heap import Dict, Instance, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.keys import of_key
@@ -11,7 +11,6 @@ from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Value, const, only, 
 
 # Of more keys only some are gone through.
 _MOST_KEYS = 12
-_NO_KEY = Raised(None, ("KeyError", "LookupError"))
 
 
 def get(machine: Machine, call: Call) -> Results:
@@ -50,7 +49,7 @@ def pop(machine: Machine, call: Call) -> Results:
     if default is not None:
         return [*results, *((state, default) for state in missing)]
     for state in missing:
-        machine.fail(state, call.frame, _NO_KEY)
+        machine.fail(state, call.frame, NO_KEY)
     return results
 
 

@@ -103,12 +103,17 @@ def _defaults(given: Value | None) -> dict[str, Value]:
     return {"default": given, "default_factory": _MISSING}
 
 
+def _record(call: Call) -> Instance | None:
+    """The record that a method is called on, or that a function is given first."""
+    atom = call.receiver if call.receiver is not None else only(call.args[0]) if call.args else None
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    return found if isinstance(found, Instance) else None
+
+
 def changed(machine: Machine, call: Call) -> Results:
     """``replace(record, field=value)`` and ``record._replace(field=value)``: made again with some fields changed."""
-    given = (call.receiver,) if call.receiver is not None else call.args[0] if call.args else ()
-    atom = only(given)
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, Instance):
+    found = _record(call)
+    if found is None:
         return [(call.state, unknown("replace", call.site))]
     given_names = _updated(machine, call)
     # Of which fields the code does not show, each may be another one.
@@ -180,10 +185,8 @@ def _field_names(machine: Machine, call: Call) -> list[str] | None:
 
 def as_dict(machine: Machine, call: Call) -> Results:
     """``asdict(record)`` and ``record._asdict()``: a dict of its own."""
-    given = (call.receiver,) if call.receiver is not None else call.args[0] if call.args else ()
-    atom = only(given)
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(found, Instance):
+    found = _record(call)
+    if found is None:
         return [(call.state, unknown("asdict", call.site))]
     is_flat = call.path.endswith("._asdict") or constant(call.kwargs.get("recurse", ())) is False
     return [(call.state, _held_by(machine, found, call.state, call.site, _DEEPEST if is_flat else 0))]
