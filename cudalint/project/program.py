@@ -82,7 +82,7 @@ class FileProgram:
         self.bytes_parsed = 0
         self.nodes = 0
         self.budget = MOST_BYTES
-        self._left = 0
+        self._left_to_calls = 0
         self.notes: set[str] = set()
         # What was read since the last ``begin``; of imports only what nothing was noted of before is noted.
         self.reads = Reads()
@@ -221,7 +221,7 @@ class FileProgram:
     def begin(self, budget: int) -> None:
         """Start an entry, which may read this many bytes."""
         self.budget = budget
-        self._left = budget // LEFT_TO_CALLS
+        self._left_to_calls = budget // LEFT_TO_CALLS
         self._read(Reads())
         self._charged = set()
 
@@ -266,12 +266,12 @@ class FileProgram:
     @contextlib.contextmanager
     def aside(self) -> Iterator[Reads]:
         """Read for several entries, beside the one that has begun."""
-        budget, left, reads, charged = self.budget, self._left, self.reads, self._charged
+        budget, left, reads, charged = self.budget, self._left_to_calls, self.reads, self._charged
         self.begin(MOST_BYTES)
         try:
             yield self.reads
         finally:
-            self.budget, self._left, self._charged = budget, left, charged
+            self.budget, self._left_to_calls, self._charged = budget, left, charged
             self._read(reads)
 
     def rest_on(self, reads: Reads) -> None:
@@ -299,7 +299,7 @@ class FileProgram:
         if source is None or not self._worth_lowering(name):
             return None
         weight = self.facts(name).weight
-        if self.budget - (self._left if within else 0) < weight:
+        if self.budget - (self._left_to_calls if within else 0) < weight:
             self.note(self._unread(source.path, weight))
             return None
         self._charged.add(name)

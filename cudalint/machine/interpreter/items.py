@@ -112,13 +112,9 @@ class Items(Core):
         if method is not None:
             return self.call_value((method,), [(ref,), key], {}, state, frame, site)
         content = mappings.content_of(ref, state)
-        held = None if content is None else state.get(content)
-        if content is not None and isinstance(held, Dict):
-            made = self._item_or_missing(ref, content, held, as_key(key, state), state, frame, site)
-            if made is not None:
-                return made
         if content is not None:
-            return self._item_of(content, key, state, frame, site)
+            made = self._given_by_missing(ref, content, key, state, frame, site)
+            return self._item_of(content, key, state, frame, site) if made is None else made
         row = self._row_of(found, state)
         if row is None:
             return None
@@ -224,15 +220,20 @@ class Items(Core):
                 self.record.asked.setdefault(question, Asking(site, None, positive=True, picks=True))
         return picked(found, key, state, default)
 
-    def _item_or_missing(
-        self, atom: Ref, content: Ref, held: Dict, key: Value, state: State, frame: Frame, site: Site
+    def _given_by_missing(
+        self, ref: Ref, content: Ref, key: Value, state: State, frame: Frame, site: Site
     ) -> Results | None:
         """An item of an instance of a class below dict that its ``__missing__`` may give; None where that does not."""
-        if not operators.lacks(held, key) and constant(key) is not ...:
+        held = state.get(content)
+        if not isinstance(held, Dict):
+            return None
+        key = as_key(key, state)
+        lacks = operators.lacks(held, key)
+        if not lacks and constant(key) is not ...:
             return None
         is_empty = held.exact and not held.items and not held.element
-        may_have = not is_empty and not operators.lacks(held, key)
-        made = self.special((atom,), ("__missing__",), [key], state.clone() if may_have else state, frame, site)
+        may_have = not (lacks or is_empty)
+        made = self.special((ref,), ("__missing__",), [key], state.clone() if may_have else state, frame, site)
         if made is None or not may_have:
             return made
         return self.joined_results([*self._item_of(content, key, state, frame, site), *made])

@@ -281,16 +281,17 @@ def _crossing_outcome(
     if found.is_received and not start.copies:
         return replace(base, kind=Kind.UNPICKLABLE_CUDA, how="crash", detail=SENT_ON)
     parent = forked_from.process
-    can_use = fresh or (parent.driver is None and parent.poison is None and start.family != "joblib")
-    if can_use and (start.copies or not found.is_shared):
+    is_untouched = parent.driver is None and parent.poison is None
+    is_joblib = start.family == "joblib"
+    if (fresh or (is_untouched and not is_joblib)) and (start.copies or not found.is_shared):
         # Through the host and once: what it costs is the context that each worker opens.
         return None
     if fresh:
         # Who blocks until all have ended holds what it sent for as long.
         return replace(base, benign=True, detail=LIVES_ON) if start.waits else base
-    if parent.driver is None and parent.poison is None:
+    if is_untouched:
         # joblib's own pickler copies through the host: it knows nothing of torch's CUDA IPC.
-        return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB) if start.family == "joblib" else base
+        return replace(base, kind=Kind.CUDA_THROUGH_JOBLIB) if is_joblib else base
     return replace(base, kind=Kind.CUDA_TO_FORK, how=launch.failure)
 
 

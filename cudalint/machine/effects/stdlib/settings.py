@@ -56,6 +56,9 @@ _WRITES = frozenset("wxa+")
 # By what a parser makes the names of options what it keeps: here, as they are written.
 _KEEPS, _AS_WRITTEN = "optionxform", (Lib("builtins.str"),)
 _PARSER, _SECTION = "configparser.ConfigParser", "configparser.SectionProxy"
+# What another option of the section says, or one of those for all, is put in its place, and so on for a few times.
+_OTHER = re.compile(r"%\((\w+)\)s")
+_MOST_PUT_IN = 4
 # What a parser or a section says; and that a parser says something that is not known.
 _SAID, _UNSEEN = "<said>", "unknown"
 # The section that stands for all others.
@@ -443,11 +446,6 @@ def option(machine: Machine, call: Call) -> Results:
         default = call.kwargs.get("fallback") or (args[1] if len(args) > 1 else NONE)
         return [(state, default)]
     return [(state, _converted(call.path.rpartition(".")[2], _put_together(value, known), call))]
-
-
-# What another option of the section says, or one of those for all, is put in its place.
-_OTHER = re.compile(r"%\((\w+)\)s")
-_MOST_PUT_IN = 4
 
 
 def _put_together(value: Value, known: Dict) -> Value:

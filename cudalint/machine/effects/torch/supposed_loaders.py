@@ -35,11 +35,9 @@ def supposed(machine: Machine, call: Call, result: Value) -> Results | None:
     if known is False:
         return None
     other = [] if known else [(state.split(question), result)]
-    if transform is not None:
-        made = LibraryObject(call.path, {"<transform>": transform}, call.site)
-        return [(state, (state.new(("dataset", call.site), made),)), *other]
-    if wrapped is not None:
-        made = LibraryObject(call.path, {"<wrapped>": wrapped}, call.site)
+    fields = {name: value for name, value in (("<transform>", transform), ("<wrapped>", wrapped)) if value is not None}
+    if fields:
+        made = LibraryObject(call.path, fields, call.site)
         return [(state, (state.new(("dataset", call.site), made),)), *other]
     handed = {name: value for name in _HANDED if (value := call.kwargs.get(name)) is not None}
     given = {"dataset": dataset or NONE, "num_workers": workers or NONE, **handed}
