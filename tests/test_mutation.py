@@ -13,9 +13,9 @@ from mutation.models import model_mutants
 from sampling import LEFT_OUT
 
 TESTS = Path(__file__).resolve().parent
-# Fewer may be left; what is new has a test. (Of those that are left the machine comes to the same without them, by what
-# lies on a GPU or by a name, and a repair or a message says it better with them.)
-MOST_UNNOTICED = 72
+# None may be left: an entry without which the same is said, by what lies on a GPU or by a name, goes, or a row shows what
+# it says better.
+MOST_UNNOTICED = 0
 
 
 def test_every_entry_is_recorded() -> None:
