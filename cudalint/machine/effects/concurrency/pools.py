@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cudalint.ir.walk import mentions
 from cudalint.machine import operators
+from cudalint.machine.assumed import is_one
 from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, called_back, returned_values
 from cudalint.machine.effects.concurrency.threads import each_in_thread, initializer_of, pool_in_thread
 from cudalint.machine.effects.gpu import choices
@@ -73,7 +74,7 @@ def pool(machine: Machine, call: Call) -> Results:
         **(_remembered(call) if call.text("kind") == "remembers" else {}),
         "<library>": const(library),
         "<context>": context or NONE,
-        "<many>": const(count_of(workers_)),
+        "<many>": const(count_of(workers_) and not _is_one(workers_, state)),
         "<reused>": const(call.get("maxtasksperchild") != const(1)),
         "<ends>": const(call.get("maxtasksperchild") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
@@ -91,6 +92,11 @@ def pool(machine: Machine, call: Call) -> Results:
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
+
+
+def _is_one(workers_: Value | None, state: State) -> bool:
+    """Whether this path found that there is one worker: ``if processes > 1: ...``."""
+    return workers_ is not None and is_one(workers_, state)
 
 
 def _remembered(call: Call) -> dict[str, Value]:
@@ -639,7 +645,7 @@ def _made_executor(call: Call, library: str, context: Value | None) -> Ref:
         "<context>": context or NONE,
         "<keyword>": const(keyword),
         "<place>": const(call.params.index(keyword) if keyword else 0),
-        "<many>": const(count_of(workers_)),
+        "<many>": const(count_of(workers_) and not _is_one(workers_, call.state)),
         "<count>": workers_ or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),
         "<ends>": const(call.get("max_tasks_per_child") not in (None, NONE)),
