@@ -77,6 +77,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "args": str,
     "kwargs": str,
     "star": bool,
+    "leading": list,
     "failure": dict,
     "build": str,
     "until": str,

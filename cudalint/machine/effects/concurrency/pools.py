@@ -340,6 +340,29 @@ def _length_of(value: Value, state: State) -> int | None:
     return len(found.items)
 
 
+# What a pool was made with that its workers hand to each function they run, before the items.
+_LEADING = "<leading {}>"
+
+
+def _leading_fields(call: Call) -> dict[str, Value]:
+    """Of the arguments that a model names, in their order: a switch stands for what the library makes."""
+    given = [(name, call.get(name)) for name in call.texts("leading")]
+    told = [(name, value) for name, value in given if value is not None and value not in (NONE, FALSE)]
+    values = [unknown("leading", call.site, name) if value == TRUE else value for name, value in told]
+    return {_LEADING.format(i): value for i, value in enumerate(values)}
+
+
+def _leading(obj: LibraryObject) -> list[Value]:
+    names = (_LEADING.format(i) for i in range(len(obj.fields)))
+    return [value for name in names if (value := obj.fields.get(name)) is not None]
+
+
+def _spread(machine: Machine, args: list[Value], state: State) -> list[Value]:
+    """Items that are rows, as the arguments that such a pool makes of them."""
+    rows = [machine.exact_items(arg, state) for arg in args]
+    return [value for arg, row in zip(args, rows, strict=True) for value in ([arg] if row is None else row)]
+
+
 _METHODS = {"uimap": "imap_unordered", "amap": "map_async", "pipe": "apply", "apipe": "apply_async"}
 
 
@@ -359,6 +382,9 @@ def _pool_run(
         return [(state, unknown("pool", call.site))]
     name = _METHODS.get(name, name)
     family = call.text("family", "pool")
+    leading = _leading(obj)
+    if leading:
+        args = [*leading, *_spread(machine, args, state)]
     # Some libraries take threads for a start method.
     if family == "thread" or obj.fields.get("<context>") == const("threading"):
         return pool_in_thread(machine, call, function, args, kwargs)
@@ -651,6 +677,7 @@ def _made_executor(call: Call, library: str, context: Value | None) -> Ref:
         "<ends>": const(call.get("max_tasks_per_child") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
+        **_leading_fields(call),
     }
     made = LibraryObject(call.text("type", _EXECUTOR), fields, call.site)
     return call.state.new(("executor", call.site), made)
