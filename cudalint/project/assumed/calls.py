@@ -16,7 +16,7 @@ from cudalint.project.assumed.instances import Instances, Made
 from cudalint.project.assumed.requests import served
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.derived import launchers
-from cudalint.project.entries import is_program, unreached
+from cudalint.project.entries import is_program, launching, unreached
 from cudalint.project.fixtures import Given
 from cudalint.project.machines import Entry, Machines, Ran
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
@@ -115,7 +115,9 @@ class Assumed:
         # Where an application takes the handlers of another file, importing it comes first.
         for begun in served(self.files, machine, module, entry.function):
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
-                calling.call(machine, module, entry.function, ready, {**options, **given}, takes_options, is_used)
+                kept = {**options, **given}
+                words = launching(module, self.files.facts(module.name), launchers(self.files))
+                calling.call(machine, module, entry.function, ready, kept, takes_options, is_used, words)
         return machine
 
     def _is_in_use(self, entry: Caller, module: ir.Module) -> bool:
