@@ -130,12 +130,17 @@ def forks(strategies: list[str]) -> bool:
     return any(name.startswith(_FORKS) for name in strategies)
 
 
+# What the ranks do for the ways of running a trainer that do not train.
+_WORK = {"validate": "validation", "test": "testing", "predict": "prediction"}
+
+
 def refuses_to_fork(machine: Machine, call: Call, strategies: list[str], launcher: str) -> bool:
     """Whether a strategy that forks its ranks refuses to, because this process used CUDA."""
     state = call.state
     driver = state.process.driver
     if driver is None or not forks(strategies):
         return False
+    forking = next(name for name in strategies if forks([name]))
     machine.emit(
         outcome_of(
             machine,
@@ -146,8 +151,8 @@ def refuses_to_fork(machine: Machine, call: Call, strategies: list[str], launche
             certain=len(strategies) == 1,
             cause=driver,
             launcher=launcher,
-            subject="training",
-            started=machine.chain(state, call.site, f"strategy {strategies[0]} forks the ranks"),
+            subject=_WORK.get(launcher.rpartition(".")[2], "training"),
+            started=machine.chain(state, call.site, f"strategy {forking} forks the ranks"),
         )
     )
     return True
