@@ -47,6 +47,12 @@ CASES: dict[str, tuple[str, str | None]] = {
         "    if config['part'] is None:\n        raise ValueError\n    start()\n\n\nmain(json.load(sys.stdin))\n",
         "if `config['gpu']` is true",
     ),
+    "a trainer of two strategies, one of which forks": (
+        "import random\nfrom lightning import Trainer\nif len(input()) > 3:\n    torch.cuda.init()\n"
+        "trainer = Trainer(accelerator='gpu', strategy=random.choice(['auto', 'ddp_fork']))\n"
+        "trainer.fit(None)\nstart()\n",
+        "if the trainer's strategy is not ddp_fork",
+    ),
     "a loop in which it happens": (
         "torch.cuda.init()\nwhile len(input()) > 3:\n    start()\n",
         "if `len(input())` is more than 3",

@@ -187,6 +187,8 @@ def _named(question: Hashable, subject: Hashable, told: questions.Asked, answer:
         case (questions.STARTS, str(path)):
             does = "runs" if answer else "does not run"
             return Assumption(f"`{path.rpartition('.')[2]}()`", f"{does} what it is given in forked processes")
+        case (questions.BY_FORK, tuple(forking), tuple()):
+            return Assumption("the trainer's strategy", _negated(f"is {' or '.join(map(str, forking))}", answer))
         case (questions.TAKES, str(function), str(kind), _):
             return Assumption(f"`{function}()`", _negated(f"is given a {kind}", answer))
         case (questions.BUILT, str(package)):

@@ -65,6 +65,8 @@ DEFINES = "defines"
 USES = "uses GPU"
 # Whether a function that no model describes runs what it is given in forked processes.
 STARTS = "starts processes"
+# Whether a trainer is one of those that fork: what its strategies are asked for where only some do.
+BY_FORK = "trains by fork"
 # Whether a loader has workers.
 WORKERS = "has workers"
 # Whether something unknown is of the type of which a function takes it.

@@ -289,6 +289,12 @@ class Library(Mutable):
         """Whether a top-level name is a library that is modelled: one that is installed where it is imported."""
         return name in self.roots
 
+    def is_of_other_hardware(self, module: str) -> bool:
+        """Whether a module is of a package that is not there on a machine with CUDA."""
+        first, _, rest = module.partition(".")
+        kind = "of-other-hardware"
+        return self.traits.has(first, kind) or self.traits.has(f"{first}.{rest.partition('.')[0]}", kind)
+
     def describes(self, name: str) -> bool:
         """Whether a model says anything of a library with this top-level name."""
         return name in self.roots or name in self.described

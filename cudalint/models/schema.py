@@ -45,7 +45,7 @@ TRAITS = frozenset(
         "ends-for-others", "ends-when-let-go", "removes-files", "indifferent", "learns", "learns-when-called",
         "sets-mode", "sets-place", "sets-type", "sets-gradients", "sets-weights", "sets-moment", "sets-numbers",
         "seeded-by",
-        "moves-on", "makes-class",
+        "moves-on", "makes-class", "of-other-hardware",
     }
 )  # fmt: skip
 _HEAD = frozenset({"name", "framework", "roots", "versions", "evidence", "owns", "least"})
@@ -77,6 +77,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "args": str,
     "kwargs": str,
     "star": bool,
+    "leading": list,
     "failure": dict,
     "build": str,
     "until": str,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 
 from cudalint.ir import nodes as ir
 from cudalint.ir.walk import constructor, is_of_class
@@ -12,7 +12,7 @@ from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import Process, State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Ref, Value
+from cudalint.machine.values import Ref, Value, only
 from cudalint.project.fixtures import Given, set_up
 from cudalint.project.switches import left_out, switches
 
@@ -75,11 +75,15 @@ def call(
     given: Given | None = None,
     takes_options: bool = False,
     is_used: bool = False,
+    launchers: Set[str] = frozenset(),
 ) -> None:
-    """Call a function with unknown arguments, but for those that are ``given``."""
+    """Call a function with unknown arguments, but for those that are ``given``.
+
+    What it gives is called as well, where that is a function of its own which names one of the ``launchers``.
+    """
     frame = top_of(module.name)
     found = _find(machine, module, function, state, takes_options)
-    end(machine, frame, applied(machine, module, function, found, given or {}, frame, is_used))
+    end(machine, frame, applied(machine, module, function, found, given or {}, frame, is_used, launchers))
 
 
 def called(
@@ -98,6 +102,7 @@ def applied(
     given: Given,
     frame: Frame,
     is_used: bool = False,
+    launchers: Set[str] = frozenset(),
 ) -> list[State]:
     """The paths after a call of what was found to stand for a function, whose result is used; as they are otherwise."""
     target, state = found
@@ -110,7 +115,25 @@ def applied(
     if not results and asked and len(machine.record.outcomes) == outcomes:
         # It refuses to be called without what its signature says may be left out.
         results = machine.call_value(target, [], {**asked, **given}, begun, frame, site)
+    for _ in range(_MOST_GIVEN if launchers else 0):
+        results = _called_on(machine, launchers, results, frame, site)
     return [s for s, _ in (machine.used if is_used else machine.drained)(results, frame)]
+
+
+# A decorator with arguments gives a function that gives another one.
+_MOST_GIVEN = 2
+
+
+def _called_on(
+    machine: Machine, launchers: Set[str], results: Sequence[tuple[State, Value]], frame: Frame, site: Site
+) -> list[tuple[State, Value]]:
+    """The results, after whoever asked for a function that starts something has called it: what a decorator gives."""
+    done: list[tuple[State, Value]] = []
+    for state, value in results:
+        found = state.get(atom) if isinstance(atom := only(value), Ref) else None
+        is_own = isinstance(found, heap.Closure) and found.scope != frame.scope and found.function.mentions(launchers)
+        done.extend(machine.call_value(value, [], {}, state, frame, site) if is_own else [(state, value)])
+    return done
 
 
 def _find(

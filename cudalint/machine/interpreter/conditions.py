@@ -114,6 +114,7 @@ class Conditions(Core):
             if isinstance(atom, Unknown | Rank):
                 sym = questions.truth_of(atom) if isinstance(atom, Unknown) else questions.truth_of_rank(atom)
                 known = _told_truth(atom.sym) if isinstance(atom, Unknown) else None
+                known = self._told_package(sym) if known is None else known
                 verdicts.add(state.fact(sym) if known is None else known)
             elif isinstance(atom, Bound) and atom.may_be_data:
                 # An attribute of a library's object, such as what a shared value holds.
@@ -134,6 +135,15 @@ class Conditions(Core):
         if questions.identity(value) is None:
             return None, None
         return state.fact(("any", value)), ("any", value)
+
+    def _told_package(self, sym: Hashable) -> bool | None:
+        """Whether a package is installed that ``find_spec`` looks for, where that goes without saying."""
+        match sym:
+            case (questions.INSTALLED, str(package)) if self.library.is_of_other_hardware(package):
+                return False
+            case ("not", (questions.INSTALLED, str(package))) if self.library.is_of_other_hardware(package):
+                return True
+        return None
 
     def _may_be_false(self, found: Lib, state: State) -> bool:
         """Whether a name of a package that nothing is known of may stand for anything, not for what is always true.

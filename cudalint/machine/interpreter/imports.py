@@ -40,6 +40,8 @@ class Imports(Core):
     def _import_one(self, dotted: str, alias: str | None, state: State, frame: Frame, ordinal: int) -> list[State]:
         home = self.program.resolve(frame.module, dotted, 0)
         if home is None:
+            if self._misses_package(dotted, state, frame):
+                return []
             self._may_be_missing(dotted, state, frame, ordinal)
             states = self._library_import(dotted, state, frame, ordinal)
             value: Value = (Lib(self.library.canonical(dotted)),) if alias else (Lib(dotted.split(".")[0]),)
@@ -63,6 +65,13 @@ class Imports(Core):
             self.bind(alias or dotted, module, current, frame)
             result.append(current)
         return result
+
+    def _misses_package(self, dotted: str, state: State, frame: Frame) -> bool:
+        """Whether a guarded import fails: of a package that nobody has on a machine with CUDA."""
+        if not frame.guards_import or not self.library.is_of_other_hardware(dotted):
+            return False
+        frame.raises.append((state, Raised(None, ("ImportError", "ModuleNotFoundError"))))
+        return True
 
     def _may_be_missing(self, dotted: str, state: State, frame: Frame, ordinal: int) -> None:
         """A path on which a guarded import fails: it is not known whether that package is installed."""
@@ -99,6 +108,8 @@ class Imports(Core):
     def _import_from(self, node: ir.ImportFrom, state: State, frame: Frame) -> list[State]:
         home = self.program.resolve(frame.module, node.module, node.level)
         if home is None:
+            if self._misses_package(node.module, state, frame):
+                return []
             self._may_be_missing(node.module, state, frame, node.ordinal)
             return self._library_import_from(node, state, frame)
         if node.names is not None:

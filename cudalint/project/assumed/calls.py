@@ -16,7 +16,7 @@ from cudalint.project.assumed.instances import Instances, Made
 from cudalint.project.assumed.requests import served
 from cudalint.project.callers import Caller, Callers, Place
 from cudalint.project.derived import launchers
-from cudalint.project.entries import is_program, unreached
+from cudalint.project.entries import is_program, launching, unreached
 from cudalint.project.fixtures import Given
 from cudalint.project.machines import Entry, Machines, Ran
 from cudalint.project.program import MOST_ASSUMED_BYTES, MOST_BYTES, FileProgram
@@ -54,6 +54,9 @@ class Assumed:
         for function in unreached(module, self.files.facts(name), launchers(self.files)):
             launcher = Caller(name, function)
             if self.reached.has(launcher.place):
+                if self._gives_unreached(module, function):
+                    # A decorator that was used, of what nobody called.
+                    yield from self._assume(name, launcher)
                 continue
             in_test = is_test_module(self.files.sources[name].path)
             for root in () if in_test else self._who_calls.roots(launcher, self.reached.before):
@@ -61,6 +64,16 @@ class Assumed:
                     yield from self._assume_caller(name, root, ran)
             if not self.reached.has(launcher.place):
                 yield from self._assume_for(name, launcher, in_test, ran)
+
+    def _gives_unreached(self, module: ir.Module, function: ir.Function) -> bool:
+        """Whether a function gives one of its own that starts something, which no entry called."""
+        inner = _given_by(function)
+        if inner is None:
+            return False
+        if self._gives_unreached(module, inner):
+            return True
+        words = launching(module, self.files.facts(module.name), launchers(self.files))
+        return inner.mentions(words) and not self.reached.has((module.name, inner.ordinal))
 
     def _assume_for(self, name: str, launcher: Caller, in_test: bool, ran: dict[Place, bool]) -> Iterator[Ran]:
         """Run a launcher that no root led to: by the methods of its own class that call it, else by itself.
@@ -115,7 +128,9 @@ class Assumed:
         # Where an application takes the handlers of another file, importing it comes first.
         for begun in served(self.files, machine, module, entry.function):
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
-                calling.call(machine, module, entry.function, ready, {**options, **given}, takes_options, is_used)
+                kept = {**options, **given}
+                words = launching(module, self.files.facts(module.name), launchers(self.files))
+                calling.call(machine, module, entry.function, ready, kept, takes_options, is_used, words)
         return machine
 
     def _is_in_use(self, entry: Caller, module: ir.Module) -> bool:
@@ -181,6 +196,15 @@ class Assumed:
         frame = calling.top_of(module.name)
         found = calling.method_of(machine, module, function, instance, state)
         calling.end(machine, frame, calling.applied(machine, module, function, found, given, frame, is_used))
+
+
+def _given_by(function: ir.Function) -> ir.Function | None:
+    """The function that a function defines and gives at its end."""
+    match function.body[-1] if function.body else None:
+        case ir.Return(value=ir.Name(id=name)):
+            own = (inner.function for inner in function.body if isinstance(inner, ir.FunctionDef))
+            return next((inner for inner in own if inner.name == name), None)
+    return None
 
 
 def _has_options(module: ir.Module, entry: Caller) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cudalint.ir.walk import mentions
 from cudalint.machine import operators
+from cudalint.machine.assumed import is_one
 from cudalint.machine.effects.concurrency.results import CALLBACK, RAISES, called_back, returned_values
 from cudalint.machine.effects.concurrency.threads import each_in_thread, initializer_of, pool_in_thread
 from cudalint.machine.effects.gpu import choices
@@ -73,7 +74,7 @@ def pool(machine: Machine, call: Call) -> Results:
         **(_remembered(call) if call.text("kind") == "remembers" else {}),
         "<library>": const(library),
         "<context>": context or NONE,
-        "<many>": const(count_of(workers_)),
+        "<many>": const(count_of(workers_) and not _is_one(workers_, state)),
         "<reused>": const(call.get("maxtasksperchild") != const(1)),
         "<ends>": const(call.get("maxtasksperchild") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
@@ -91,6 +92,11 @@ def pool(machine: Machine, call: Call) -> Results:
         if ended and all(e.failed is not None and e.failed.certain for e in ended):
             return []
     return [(state, (ref,))]
+
+
+def _is_one(workers_: Value | None, state: State) -> bool:
+    """Whether this path found that there is one worker: ``if processes > 1: ...``."""
+    return workers_ is not None and is_one(workers_, state)
 
 
 def _remembered(call: Call) -> dict[str, Value]:
@@ -334,6 +340,29 @@ def _length_of(value: Value, state: State) -> int | None:
     return len(found.items)
 
 
+# What a pool was made with that its workers hand to each function they run, before the items.
+_LEADING = "<leading {}>"
+
+
+def _leading_fields(call: Call) -> dict[str, Value]:
+    """Of the arguments that a model names, in their order: a switch stands for what the library makes."""
+    given = [(name, call.get(name)) for name in call.texts("leading")]
+    told = [(name, value) for name, value in given if value is not None and value not in (NONE, FALSE)]
+    values = [unknown("leading", call.site, name) if value == TRUE else value for name, value in told]
+    return {_LEADING.format(i): value for i, value in enumerate(values)}
+
+
+def _leading(obj: LibraryObject) -> list[Value]:
+    names = (_LEADING.format(i) for i in range(len(obj.fields)))
+    return [value for name in names if (value := obj.fields.get(name)) is not None]
+
+
+def _spread(machine: Machine, args: list[Value], state: State) -> list[Value]:
+    """Items that are rows, as the arguments that such a pool makes of them."""
+    rows = [machine.exact_items(arg, state) for arg in args]
+    return [value for arg, row in zip(args, rows, strict=True) for value in ([arg] if row is None else row)]
+
+
 _METHODS = {"uimap": "imap_unordered", "amap": "map_async", "pipe": "apply", "apipe": "apply_async"}
 
 
@@ -353,6 +382,9 @@ def _pool_run(
         return [(state, unknown("pool", call.site))]
     name = _METHODS.get(name, name)
     family = call.text("family", "pool")
+    leading = _leading(obj)
+    if leading:
+        args = [*leading, *_spread(machine, args, state)]
     # Some libraries take threads for a start method.
     if family == "thread" or obj.fields.get("<context>") == const("threading"):
         return pool_in_thread(machine, call, function, args, kwargs)
@@ -639,12 +671,13 @@ def _made_executor(call: Call, library: str, context: Value | None) -> Ref:
         "<context>": context or NONE,
         "<keyword>": const(keyword),
         "<place>": const(call.params.index(keyword) if keyword else 0),
-        "<many>": const(count_of(workers_)),
+        "<many>": const(count_of(workers_) and not _is_one(workers_, call.state)),
         "<count>": workers_ or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),
         "<ends>": const(call.get("max_tasks_per_child") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
         "<initargs>": call.get("initargs") or NONE,
+        **_leading_fields(call),
     }
     made = LibraryObject(call.text("type", _EXECUTOR), fields, call.site)
     return call.state.new(("executor", call.site), made)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cudalint.machine import gpu_memory
+from cudalint.machine import gpu_memory, questions
 from cudalint.machine.effects.concurrency.environments import named_methods
 from cudalint.machine.effects.gpu import arrays, cuda
 from cudalint.machine.effects.receivers import library_object
@@ -50,15 +50,15 @@ def trainer_fit(machine: Machine, call: Call) -> Results:
         return _start_ranks(machine, call, "spawn")
     forking = [name for name in strategies if forks([name])]
     if forking and len(forking) < len(strategies):
-        return _either_way(machine, call, strategies)
+        return _either_way(machine, call, strategies, forking)
     if forking:
         return _by_fork(machine, call, strategies)
     return _here(machine, call)
 
 
-def _either_way(machine: Machine, call: Call, strategies: list[str]) -> Results:
+def _either_way(machine: Machine, call: Call, strategies: list[str], forking: list[str]) -> Results:
     """Of several strategies one forks its ranks, and another one trains here: which it is stays so on each path."""
-    question = (_BY_FORK, tuple(strategies))
+    question = (questions.BY_FORK, tuple(forking), tuple(strategies))
     answer = call.state.fact(question)
     if answer is not None:
         return _by_fork(machine, call, strategies) if answer else _here(machine, call)
@@ -67,7 +67,7 @@ def _either_way(machine: Machine, call: Call, strategies: list[str]) -> Results:
 
 
 def _by_fork(machine: Machine, call: Call, strategies: list[str]) -> Results:
-    if refuses_to_fork(machine, call, strategies, "Trainer.fit"):
+    if refuses_to_fork(machine, call, strategies, f"Trainer.{call.path.rpartition('.')[2]}"):
         return machine.fail(call.state, call.frame, Raised(None, ("RuntimeError",)))
     return _start_ranks(machine, call, "fork")
 
@@ -78,8 +78,6 @@ def _here(machine: Machine, call: Call) -> Results:
     return [(after, unknown("fit", call.site)) for after in trained]
 
 
-# Whether a trainer is one of those that fork: what its strategies are asked for where only some do.
-_BY_FORK = "trains by fork"
 _FORKS = ("ddp_fork", "ddp_notebook")
 _SPAWNS = "ddp_spawn"
 # What a trainer is given to train on, which is pickled to ranks that it spawns.
@@ -132,12 +130,17 @@ def forks(strategies: list[str]) -> bool:
     return any(name.startswith(_FORKS) for name in strategies)
 
 
+# What the ranks do for the ways of running a trainer that do not train.
+_WORK = {"validate": "validation", "test": "testing", "predict": "prediction"}
+
+
 def refuses_to_fork(machine: Machine, call: Call, strategies: list[str], launcher: str) -> bool:
     """Whether a strategy that forks its ranks refuses to, because this process used CUDA."""
     state = call.state
     driver = state.process.driver
     if driver is None or not forks(strategies):
         return False
+    forking = next(name for name in strategies if forks([name]))
     machine.emit(
         outcome_of(
             machine,
@@ -148,8 +151,8 @@ def refuses_to_fork(machine: Machine, call: Call, strategies: list[str], launche
             certain=len(strategies) == 1,
             cause=driver,
             launcher=launcher,
-            subject="training",
-            started=machine.chain(state, call.site, f"strategy {strategies[0]} forks the ranks"),
+            subject=_WORK.get(launcher.rpartition(".")[2], "training"),
+            started=machine.chain(state, call.site, f"strategy {forking} forks the ranks"),
         )
     )
     return True
@@ -178,7 +181,8 @@ def _trains(machine: Machine, call: Call, trainer: LibraryObject | None, stage: 
     on_gpu = bool(accelerators) and accelerators <= ON_GPU
     state: State | None = call.state
     if on_gpu:
-        state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", "Trainer.fit", context=True)
+        what = f"Trainer.{stage}"
+        state = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", what, context=True)
     states = [] if state is None else [state]
     kept = NONE if trainer is None else trainer.fields.get("<callbacks>", NONE)
     for current in states:
