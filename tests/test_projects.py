@@ -330,24 +330,54 @@ if __name__ == "__main__":
 """
 
 
+# KoljaB/RealtimeSTT#89: it spawned its processes by itself, and later settles the start method when it is imported.
+OF_A_RECORDER = """\
+=== heard.py
+from RealtimeSTT import AudioToTextRecorder
+recorder = AudioToTextRecorder(model="large-v2", use_microphone=False)  # spawned
+while True:
+    recorder.text(print)
+=== heard_ok.py
+from RealtimeSTT import AudioToTextRecorder
+if __name__ == "__main__":
+    recorder = AudioToTextRecorder(model="large-v2", use_microphone=False)
+    while True:
+        recorder.text(print)
+=== settled.py
+import multiprocessing as mp
+import torch
+from RealtimeSTT import AudioToTextRecorder
+if __name__ == "__main__":
+    mp.set_start_method("spawn")  # settled
+    torch.ones(3).cuda()
+"""
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("program", "text", "expected"),
     [
-        ("", []),
-        ("boxmot==18.0\nsurya-ocr~=0.16.7\napscheduler<3.11\n", ["boxmot", "surya", "apscheduler"]),
-        ("boxmot==19.0\nsurya_ocr>=0.20\nAPScheduler>=3.11,<4\n", []),
-        ("boxmot\nsurya-ocr[all]<1\napscheduler!=3.10.3\n", []),
-        ("boxmot>=13\nsurya-ocr>=0.16\napscheduler>=3.6\n", ["boxmot if", "surya if", "apscheduler if"]),
-        ("prefect==3.4.20\n", ["prefect"]),
-        ("prefect==3.4.21\n", []),
-        ("boxmot>=13,<25\nsurya-ocr>=0.16,<0.20\napscheduler>=3.6,<=3.11\n", ["boxmot if", "surya", "apscheduler if"]),
+        (OF_RELEASES, "", []),
+        (OF_RELEASES, "boxmot==18.0\nsurya-ocr~=0.16.7\napscheduler<3.11\n", ["boxmot", "surya", "apscheduler"]),
+        (OF_RELEASES, "boxmot==19.0\nsurya_ocr>=0.20\nAPScheduler>=3.11,<4\n", []),
+        (OF_RELEASES, "boxmot\nsurya-ocr[all]<1\napscheduler!=3.10.3\n", []),
+        (OF_RELEASES, "boxmot>=13\nsurya-ocr>=0.16\napscheduler>=3.6\n", ["boxmot if", "surya if", "apscheduler if"]),
+        (OF_RELEASES, "prefect==3.4.20\n", ["prefect"]),
+        (OF_RELEASES, "prefect==3.4.21\n", []),
+        (
+            OF_RELEASES,
+            "boxmot>=13,<25\nsurya-ocr>=0.16,<0.20\napscheduler>=3.6,<=3.11\n",
+            ["boxmot if", "surya", "apscheduler if"],
+        ),
+        (OF_A_RECORDER, "realtimestt==0.2.0\n", ["spawned"]),
+        (OF_A_RECORDER, "realtimestt==0.3.0\n", []),
+        (OF_A_RECORDER, "realtimestt>=1\n", ["settled"]),
     ],
 )
 def test_the_releases_that_a_project_admits_decide_what_functions_do(
-    tmp_path: Path, text: str, expected: list[str]
+    tmp_path: Path, program: str, text: str, expected: list[str]
 ) -> None:
     (tmp_path / "requirements.txt").write_text(text, encoding="utf-8")
-    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(OF_RELEASES).items()]
+    given = [SourceFile(f"{tmp_path}/{path}", text, text.encode()) for path, text in files(program).items()]
     rows = {source.path: source.text.splitlines() for source in given}
     said = [
         rows[f.span.filename][f.span.start.row - 1].partition("# ")[2]

@@ -57,6 +57,7 @@ FUNCTION_KEYS: dict[str, type | tuple[type, ...]] = {
     "gpu": str,
     "context": bool,
     "current": str,
+    "current-of": str,
     "device": str,
     "device-key": str,
     "device-index": str,

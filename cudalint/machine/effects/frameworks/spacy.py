@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudalint.machine import gpu_memory
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.gpu.queries import was_started
 from cudalint.machine.frame import Call, Results
@@ -36,20 +37,27 @@ def _is_blank(call: Call) -> bool:
     return isinstance(found, LibraryObject) and found.type == "spacy.Blank" and "<trained>" not in found.fields
 
 
+def _framework(call: Call) -> str:
+    """What the pipeline computes with: that of a part which was put on the GPU by itself, else spaCy's own."""
+    inside = gpu_memory.placed_tensor(call.receiver, call.state) if isinstance(call.receiver, Ref) else None
+    return "cupy" if inside is None else inside.framework
+
+
 def text_pipe(machine: Machine, call: Call) -> Results:
     """``nlp(text)``, ``nlp.pipe(texts)`` of a spaCy pipeline on the GPU; ``n_process=2`` forks workers that need it."""
     state = call.state
     wanted = call.kwargs.get("n_process")
     count = None if wanted is None else integer(wanted)
     docs = unknown("docs", call.site)
-    if not was_started(state.process, "cupy") or _is_blank(call):
+    framework = _framework(call)
+    if not was_started(state.process, framework) or _is_blank(call):
         return [(state, docs)]
     if wanted is None or count in (0, 1):
-        after = cuda.touch(machine, state, call.frame, call.site, "cupy", "touch", call.label)
+        after = cuda.touch(machine, state, call.frame, call.site, framework, "touch", call.label)
         return [] if after is None else [(after, docs)]
-    if not state.process.is_initialised("cupy"):
+    if not state.process.is_initialised(framework):
         return [(state, docs)]
-    made = const("cupy")
+    made = const(framework)
     ended = [
         workers.start(machine, state, call.frame, _piping(machine, call, state, made, count), way)
         for way in launching.ways(machine, state, "multiprocessing", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from cudalint.machine import assumptions, operators, questions
@@ -35,6 +36,8 @@ _DEEPEST = 3
 _VARIABLE = "os.environ."
 # How models say that an argument is an object of a class.
 _OBJECT = "<object>"
+# Several GPUs by their numbers, as CatBoost takes them: 0:1, 0-3.
+_LISTED = re.compile(r"([0-9]+)(?:[:,-][0-9]+)+")
 
 
 def apart(machine: Machine, call: Call) -> list[Call]:
@@ -145,6 +148,8 @@ def _number(call: Call) -> Index:
     given = call.get(name) or ()
     values = list(_under(key, given, call.state)) if key else [given]
     numbers = {device.index for value in values for device in operators.device_of(value) if device.is_gpu}
+    listed = [_LISTED.fullmatch(text) for value in values for text in strings(value)]
+    numbers |= {int(found[1]) for found in listed if found}
     if len(numbers) == 1:
         return numbers.pop()
     return Rank("each", derived=True) if any(values) else None

@@ -19,7 +19,8 @@ def follow(machine: Machine, call: Call, state: State) -> None:
     match call.text("current"):
         case "makes":
             where = machine.chain(state, call.site, f"{call.label} makes a context current")
-            _make(state, call.text("framework"), where)
+            for framework in filter(None, (call.text("framework"), call.text("current-of"))):
+                _make(state, framework, where)
         case "needs":
             _need(machine, call, state)
         case "takes":
@@ -38,8 +39,12 @@ def guess(machine: Machine, state: State, path: str, site: Site) -> None:
     """Something that no model describes was called: it may make a context current, as its name says."""
     if state.process.current and machine.library.unfamiliar.makes_current(path):
         where = machine.chain(state, site, f"{path.rpartition('.')[2]}() may make a context current")
-        for framework in sorted({held.framework for held in state.process.current}):
-            _make(state, framework, where)
+        _make_all(state, where)
+
+
+def _make_all(state: State, where: Chain) -> None:
+    for framework in sorted({held.framework for held in state.process.current}):
+        _make(state, framework, where)
 
 
 def _make(state: State, framework: str, where: Chain) -> None:
@@ -78,4 +83,4 @@ def _need(machine: Machine, call: Call, state: State) -> None:
         )
     )
     # What follows in this thread fails alike.
-    _make(state, framework, effect)
+    _make_all(state, effect)
