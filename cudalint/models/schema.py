@@ -172,7 +172,7 @@ DOES = frozenset(
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
         "pipeline.make", "pipeline.run", "command.given", "command.handed", "command.invoke", "command.run",
         "command.option",
-        "command.plain", "device.module", "instantiate", "eval", "located", "members", "names", "signature",
+        "command.plain", "device.module", "instantiate", "eval", "exec", "located", "members", "names", "signature",
         "command.with-option", "command.words", "compiled", "compose",
         "component", "component.kept", "components", "compose.call",
         "config.create", "config.of-arguments",

@@ -308,6 +308,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "vars": records.variables,
     "names": lookups.names_of_frame,
     "eval": evaluated.evaluated,
+    "exec": evaluated.executed,
     "timed": evaluated.timed,
     "signal.handle": signals.handle,
     "signal.raised": signals.raised,

@@ -128,6 +128,8 @@ class Core(Hooks, ABC):
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.messages = Messages(options.foretold)
         # The failures that handlers are run for, by what each of them has, and those of which one told another process.
+        # The modules whose texts a program runs by exec() right now.
+        self.executing: list[str] = []
         self.caught_as: dict[Hashable, Outcome] = {}
         self.handled: list[Outcome] = []
         self.told: list[Outcome] = []
