@@ -41,7 +41,7 @@ def executed(machine: Machine, call: Call) -> Results:
     home = settings.module_of_text(machine, call.get(call.params[0]) or ())
     module = None if home is None or home in machine.executing else machine.program.module(home)
     if module is None:
-        return [(state, NONE) for state, _ in evaluated(machine, call)]
+        return plain.unmodelled(machine, call)
     around, names = _names_given(call)
     inner = Frame(around, module.name, raises=call.frame.raises, tries=call.frame.tries)
     machine.executing.append(module.name)
