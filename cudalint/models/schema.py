@@ -261,7 +261,7 @@ DOES = frozenset(
         "thread.trials", "through", "trainer",
         "trainer.fit", "trainer.loops", "trainer.rank",
         "trainer.strategy", "tree.map", "transformers.arguments", "transformers.evaluate", "transformers.train",
-        "transformers.trainer", "type", "type-hints", "type.call",
+        "transformers.trainer", "type", "type-arguments", "type-hints", "written-bases", "type.call",
         "unknown-map", "value.get", "value.set", "vars", "visible", "version", "wait", "workers",
         "wrapped", "wraps", "zip",
     }

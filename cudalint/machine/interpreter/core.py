@@ -869,6 +869,14 @@ class Core(Hooks, ABC):
         """The exception by which the class of an object refuses to set an attribute; None where it does not."""
 
     @abstractmethod
+    def written_bases(self, cls: Ref, state: State, site: Site) -> Value:
+        """The bases of a class with the types that they are given; empty where none of them is given any."""
+
+    @abstractmethod
+    def annotations_of(self, function: Closure, state: State) -> dict[Hashable, Value]:
+        """What the parameters of a function are said to be, as far as that is a name."""
+
+    @abstractmethod
     def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:
         """The fields that the ``__init__`` of a dataclass takes, those of its bases first; empty where it has none."""
 
