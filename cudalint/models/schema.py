@@ -168,6 +168,7 @@ DOES = frozenset(
         "cast", "celery.app", "celery.discover", "celery.register", "celery.settings", "celery.signal",
         "celery.task", "celery.task.bound",
         "celery.worker", "cluster", "collective", "collective.batch",
+        "collate", "collate.add",
         "collective.object", "command.add", "command.call", "command.wrapped", "command.group",
         "command.group.add", "command.group.function", "command.group.run", "command.loop", "command.object",
         "pipeline.make", "pipeline.run", "command.given", "command.handed", "command.invoke", "command.run",

@@ -94,6 +94,7 @@ from cudalint.machine.effects.stdlib import (
 from cudalint.machine.effects.torch import (
     augmenting,
     checkpoints,
+    collating,
     datasets,
     hooks,
     loaders,
@@ -155,6 +156,8 @@ EFFECTS: dict[str, LibraryEffect] = {
     "class.method": plain.class_method,
     "class.patched": patched.patched,
     "through": plain.through,
+    "collate": collating.collate,
+    "collate.add": collating.add,
     "compiled": callables.compiled,
     "decorator": plain.decorator_factory,
     "wraps": callables.wraps,
