@@ -340,7 +340,6 @@ EFFECTS: dict[str, LibraryEffect] = {
     "instantiate": lookups.instantiate,
     "command.object": lookups.command_object,
     "command.loop": lookups.command_loop,
-    "command.one": lookups.one_command,
     "device.module": queries.device_module,
     "object.new": records.blank,
     "type.call": records.construct,

@@ -431,21 +431,6 @@ def command_loop(machine: Machine, call: Call) -> Results:
     return [(state, NONE) for state in states]
 
 
-def one_command(machine: Machine, call: Call) -> Results:
-    """``cmd.Cmd.onecmd("train 3")``: the method ``do_train`` is told the rest of the line."""
-    line = constant(call.args[0]) if call.args else ...
-    ref = call.receiver
-    if not isinstance(line, str) or not isinstance(ref, Ref):
-        return command_loop(machine, call)
-    name, _, rest = line.strip().partition(" ")
-    found = call.state.get(ref)
-    method = machine.user_method(found, f"do_{name}", call.state) if isinstance(found, Instance) else None
-    if method is None:
-        return [(call.state, unknown("command", call.site))]
-    bound: Value = (Bound(method, ref),)
-    return machine.call_value(bound, [const(rest.strip())], {}, call.state, call.frame, call.site)
-
-
 # A second command finds what the first one did.
 _ROUNDS = 2
 
