@@ -32,6 +32,7 @@ from cudalint.policy.baseline import Baseline, BaselineError
 from cudalint.project import deployments
 from cudalint.project.file_facts import KnownFacts
 from cudalint.project.markers import Lexicon
+from cudalint.project.pytest_files import conftests_above
 from cudalint.project.requirements import FILES
 from cudalint.project.seen import Seen
 from cudalint.recalled import alone, keep, recalled, replayed
@@ -126,7 +127,8 @@ class Session:
         others = self._nearest.others(file.path for file in files)
         words = (*map(os.path.abspath, paths), *map(_of_files, others), *empty)
         asked = self._question("project", str(repair), str(whole), str(once), *words)
-        asked = asked.about(*accepted.states()).about(*self._states_of(files))
+        around = self._conftests(files, instead)
+        asked = asked.about(*accepted.states()).about(*self._states_of((*files, *around)))
         known = recalled(asked, files, lambda: rest().files, self._states_of)
         if known is not None:
             return self._framed(known)
@@ -135,7 +137,8 @@ class Session:
         if empty:
             said = f"no Python file found under {', '.join(empty)}"
             intake = replace(intake, warnings=(said, *intake.warnings))
-        is_partial = not whole and (bool(intake.mattering) or self._leaves_to_others(files))
+        is_around = any(facts.may_matter(file.data) for file in around)
+        is_partial = not whole and (bool(intake.mattering) or is_around or self._leaves_to_others(files))
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
             intake += self._context(rest(), facts)
@@ -287,7 +290,9 @@ class Session:
         files = read(self.selected(paths), self._unsaved)
         facts = self._facts()
         intake = sort(files, facts.may_matter, most=self._config.limits.file_size)
-        if intake.mattering or self._leaves_to_others(files):
+        around = self._conftests(files, self._unsaved)
+        is_around = any(facts.may_matter(file.data) for file in around)
+        if intake.mattering or is_around or self._leaves_to_others(files):
             return intake + self._context(self._rest(files, self._unsaved), facts)
         return intake
 
@@ -300,6 +305,12 @@ class Session:
         if leads_to(files, self._config.extra_paths):
             return True
         return root is not None and programs_lead_to(files, lambda: self.selected((root,)))
+
+    def _conftests(self, files: Sequence[Read], instead: Mapping[str, bytes]) -> tuple[Read, ...]:
+        """What pytest imports before test modules among some files: their fixtures may use CUDA and start processes."""
+        root, known = self._config.root, {file.path for file in files}
+        paths = () if root is None else conftests_above((file.path for file in files), root)
+        return read((path for path in paths if path not in known), instead)
 
     def _facts(self) -> KnownFacts:
         """What searching the bytes of files shows, such as whether they mention CUDA or processes."""

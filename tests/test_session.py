@@ -118,6 +118,24 @@ def test_no_context_without_a_project_or_a_reason(tmp_path: Path, answer: Callab
     assert calls == []
 
 
+def test_fixtures_of_a_test_that_mentions_nothing_are_looked_at(tmp_path: Path) -> None:
+    write(tmp_path / "pyproject.toml", "")
+    pool = (
+        "import multiprocessing\nimport pytest\nimport torch\n@pytest.fixture\ndef workers():\n"
+        "    torch.zeros(1).cuda()\n    with multiprocessing.Pool(2) as pool:\n        yield pool\n"
+    )
+    fixtures = write(tmp_path / "tests" / "conftest.py", pool)
+    write(tmp_path / "app.py", "import torch\ndef score(n):\n    return torch.ones(n).cuda().sum().item()\n")
+    test = "from app import score\ndef test_all(workers):\n    assert workers.map(score, [1, 2]) == [1, 2]\n"
+    written = write(tmp_path / "tests" / "unit" / "test_score.py", test)
+    assert codes(check(written)) == ["CUD101"]
+    # What is kept of the test alone does not outlive its fixtures.
+    write(fixtures, "import pytest\n@pytest.fixture\ndef workers():\n    return None\n")
+    report = check(written)
+    assert codes(report) == []
+    assert report.effort.files_read == 1
+
+
 def test_without_a_project_what_a_file_imports_from_beside_it_is_read(
     tmp_path: Path, answer: Callable[[Answer], Calls]
 ) -> None:

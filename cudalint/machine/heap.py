@@ -78,7 +78,8 @@ class Class(Frozen):
     ``asks_first``: its ``__getattribute__`` is asked for all attributes of its instances. ``told`` has what
     ``dataclasses.dataclass``, if that made it, was told, such as ``frozen``; and that it was, and of a protocol that
     objects can be asked for it. ``types`` are the annotations of its variables that are names. ``given_gpus``: a
-    scheduler makes them in processes that see the GPUs alone which it gave each of them.
+    scheduler makes them in processes that see the GPUs alone which it gave each of them. ``generic`` are its bases as
+    they are written, where one of them is given types.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Class(Frozen):
     told: frozenset[str] = frozenset()
     given_gpus: bool = False
     types: tuple[tuple[str, ir.Expr], ...] = ()
+    generic: tuple[ir.Expr, ...] = ()
 
 
 class Instance(Frozen):

@@ -542,9 +542,14 @@ def _turn(key: Unknown) -> int | None:
 def lacks(found: Dict, key: Value) -> bool:
     """Whether a dict has nothing under a key: all that it holds is known."""
     wanted = constant(key)
-    if found.factory or wanted is ... or wanted in found.items:
+    if found.factory or (wanted is ... and not is_empty(found)) or wanted in found.items:
         return False
     return not (found.element if found.exact else _may_have(found, wanted))
+
+
+def is_empty(found: Dict) -> bool:
+    """Whether a dict has nothing, under whatever key."""
+    return found.exact and not found.items and not found.element
 
 
 def _may_have(found: Dict, key: Hashable) -> bool:

@@ -24,6 +24,18 @@ def is_test_module(path: str) -> bool:
     return base.startswith("test_") or base.endswith("_test.py") or base == "conftest.py"
 
 
+def conftests_above(paths: Iterable[str], root: str) -> list[str]:
+    """The files that pytest imports before the test modules among some, in their folders and those up to the root."""
+    folders: dict[str, None] = {}
+    for path in filter(is_test_module, paths):
+        folder = os.path.dirname(path)
+        while folder.startswith(root) and folder not in folders:
+            folders[folder] = None
+            folder = os.path.dirname(folder)
+    found = (os.path.join(folder, "conftest.py") for folder in folders)
+    return [path for path in found if os.path.isfile(path)]
+
+
 def lies_with_tests(path: str) -> bool:
     """Whether a file, by its path within its project, is one that pytest collects or lies in a folder of tests."""
     return is_test_module(path) or not _FOLDERS.isdisjoint(path.replace("\\", "/").split("/")[:-1])

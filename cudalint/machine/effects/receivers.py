@@ -107,11 +107,13 @@ def ended_processes(state: State) -> set[Site]:
     }
 
 
-def own_run(machine: Machine, found: Starter, state: State) -> Bound | None:
-    """The ``run`` that a user's subclass defines."""
+def own_run(machine: Machine, found: Starter, state: State) -> Value | None:
+    """The ``run`` that a user's subclass defines, or that an object was given: ``process.run = work``."""
+    if (given := found.fields.get("run")) is not None:
+        return given
     instance = state.get(found.ref)
     run = machine.user_method(instance, "run", state) if isinstance(instance, Instance) else None
-    return None if run is None else Bound(run, found.ref)
+    return None if run is None else (Bound(run, found.ref),)
 
 
 def initialised(call: Call, fields: dict[str, Value]) -> bool:

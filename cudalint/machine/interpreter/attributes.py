@@ -261,6 +261,9 @@ class Attributes(Core):
                 return [(state, (Bound(Lib(f"builtins.dict.{name}"), ref),))]
             case Generator():
                 return [(state, (Bound(Lib(f"builtins.generator.{name}"), ref),))]
+            case Closure() if name == "__annotations__" and name not in attributes_of_function(found, state):
+                types = Dict(self.annotations_of(found, state), exact=False)
+                return [(state, (state.new(("annotations", site), types),))]
             case Closure():
                 return [(state, _attribute_of_function(ref, found, name, state))]
         return [(state, unknown("object", ref.address, name))]
@@ -312,6 +315,8 @@ class Attributes(Core):
         if name == "__members__" and found.members:
             members: dict[Hashable, Value] = dict(enums.named(found, state).items())
             return (state.new(("members", site), Dict(members)),)
+        if name == "__orig_bases__" and (written := self.written_bases(ref, state, site)):
+            return written
         if name == "__mro__":
             return (state.new(("order", site), Sequence("tuple", order_of(ref, self.mro(ref, state), state))),)
         if found.is_dataclass and (named := self._named_fields(ref, found, name, state)):
@@ -396,6 +401,8 @@ class Attributes(Core):
         """What Python, the dict or list that an instance is, or a library's class makes of a name; None of others."""
         if name == "__class__":
             return [(state, (instance.cls,))]
+        if name == "__orig_bases__" and (written := self.written_bases(instance.cls, state, site)):
+            return [(state, written)]
         if name == "__dict__":
             return [(state, self.attributes_of(ref, state, site))]
         if name == "__annotations__" and (fields := self.record_fields(instance.cls, state)):

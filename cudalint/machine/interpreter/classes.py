@@ -8,7 +8,7 @@ from cudalint.ir import nodes as ir
 from cudalint.machine import enums, exceptions, mappings, operators, sets, signatures
 from cudalint.machine.classes import RUNTIME, Order, behind, defines, is_abstract, is_class, is_protocol
 from cudalint.machine.frame import Frame, Given, Raised, Results
-from cudalint.machine.heap import Class, Closure, Dict, Instance, Object, Scope, Sequence
+from cudalint.machine.heap import Class, Closure, Dict, Instance, LibraryObject, Object, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.keys import MOST_NESTED, is_display
@@ -80,7 +80,7 @@ class Classes(Core):
             made = Class(node.name, node.qualname, frame.module, tuple(bases), scope, site, (), is_dataclass, meta=meta)
             told = self._told_dataclass(node, last, frame)
             told |= {word for word in map(spelled, node.decorators) if word == RUNTIME}
-            made = replace(made, asks_first=_asks_first(made, last), told=told)
+            made = replace(made, asks_first=_asks_first(made, last), told=told, generic=_generic(node))
             if is_dataclass or is_protocol(made):
                 made = replace(made, fields=tuple(self._fields(node.body, scope, last, is_dataclass)))
             if is_dataclass or is_protocol(made) or self._derives_from_record(bases, current, _OPTIONS):
@@ -605,6 +605,34 @@ class Classes(Core):
         values = [value for _, value in self.eval(node, state.clone(), Frame(cls.scope, cls.module))]
         return values[0] if len(values) == 1 else ()
 
+    def written_bases(self, cls: Ref, state: State, site: Site) -> Value:
+        """``cls.__orig_bases__``: bases with the types that they are given, of the nearest class that gives some."""
+        entries = (entry for entry in self.mro(cls, state) if isinstance(entry, Class) and entry.generic)
+        home = next(entries, None)
+        if home is None:
+            return ()
+        bases = tuple(self._written_base(home, node, state, site) for node in home.generic)
+        return (state.new(("bases", site), Sequence("tuple", bases)),)
+
+    def _written_base(self, home: Class, node: ir.Expr, state: State, site: Site) -> Value:
+        if not isinstance(node, ir.Sub):
+            return self.named_type(home, node, state)
+        nodes = node.index.items if isinstance(node.index, ir.Display) else (node.index,)
+        given = tuple(self.named_type(home, one, state) or unknown("type", site, i) for i, one in enumerate(nodes))
+        args: Value = (state.new(("types", site, node.ordinal), Sequence("tuple", given)),)
+        fields = {"__origin__": self.named_type(home, node.value, state), "__args__": args}
+        return (state.new(("base", site, node.ordinal), LibraryObject("types.GenericAlias", fields, site)),)
+
+    def annotations_of(self, function: Closure, state: State) -> dict[Hashable, Value]:
+        """What the parameters of a function are said to be, as far as that is a name."""
+        found: dict[Hashable, Value] = {}
+        for param in function.function.params if function.alias is None else ():
+            named = ir.Name(function.function.ordinal, param.type)
+            if param.type:
+                values = self.eval(named, state.clone(), Frame(function.scope, function.module))
+                found[param.name] = values[0][1] if len(values) == 1 else unknown("annotation", param.name)
+        return found
+
     def mro(self, cls: Ref, state: State) -> Order:
         """A class and its bases, in the order in which Python looks at them; library bases by their dotted name."""
         return self.orders.of(cls, state)
@@ -649,6 +677,12 @@ def _left_out(statement: ir.Stmt) -> Iterable[str]:
                     yield f"{_APART}{name}" if told is False else _OF_FIELDS
                 elif arg.keyword is None:
                     yield _OF_FIELDS
+
+
+def _generic(node: ir.ClassDef) -> tuple[ir.Expr, ...]:
+    """The bases of a class as they are written, where one of them is given types."""
+    bases = tuple(arg.value for arg in node.bases if arg.keyword is None and not arg.star)
+    return bases if any(isinstance(base, ir.Sub) for base in bases) else ()
 
 
 def _asks_first(made: Class, state: State) -> bool:

@@ -128,6 +128,8 @@ class Core(Hooks, ABC):
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.messages = Messages(options.foretold)
         # The failures that handlers are run for, by what each of them has, and those of which one told another process.
+        # The modules whose texts a program runs by exec() right now.
+        self.executing: list[str] = []
         self.caught_as: dict[Hashable, Outcome] = {}
         self.handled: list[Outcome] = []
         self.told: list[Outcome] = []
@@ -865,6 +867,14 @@ class Core(Hooks, ABC):
     @abstractmethod
     def refuses_attribute(self, instance: Instance, name: str, state: State) -> str | None:
         """The exception by which the class of an object refuses to set an attribute; None where it does not."""
+
+    @abstractmethod
+    def written_bases(self, cls: Ref, state: State, site: Site) -> Value:
+        """The bases of a class with the types that they are given; empty where none of them is given any."""
+
+    @abstractmethod
+    def annotations_of(self, function: Closure, state: State) -> dict[Hashable, Value]:
+        """What the parameters of a function are said to be, as far as that is a name."""
 
     @abstractmethod
     def record_fields(self, cls: Ref, state: State) -> list[tuple[str, Value | None]]:

@@ -231,8 +231,7 @@ class Items(Core):
         lacks = operators.lacks(held, key)
         if not lacks and constant(key) is not ...:
             return None
-        is_empty = held.exact and not held.items and not held.element
-        may_have = not (lacks or is_empty)
+        may_have = not lacks
         made = self.special((ref,), ("__missing__",), [key], state.clone() if may_have else state, frame, site)
         if made is None or not may_have:
             return made

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from cudalint.machine import questions
 from cudalint.machine.effects.concurrency.receiving import received
-from cudalint.machine.effects.receivers import context_of, initialised, library_object, library_of
+from cudalint.machine.effects.receivers import (
+    Starter,
+    context_of,
+    initialised,
+    library_object,
+    library_of,
+    starter,
+)
 from cudalint.machine.frame import Call, Raised, Results
-from cudalint.machine.heap import Dict, Instance, LibraryObject, Sequence
+from cudalint.machine.heap import Dict, Instance, LibraryObject, Object, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, workers
-from cudalint.machine.launch.arguments import task
+from cudalint.machine.launch.arguments import arguments, task
 from cudalint.machine.launch.crossing import ELSEWHERE, Carried, Pickler, carried
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import FRESH, Ended, Start
@@ -45,6 +52,7 @@ PROXY = "multiprocessing.managers.Proxy"
 _REFERENT = "multiprocessing.managers.Referent"
 _SERVER, _ASKED = "<server>", "<asked "
 _MOST_ASKED = 4
+_SYNC = "multiprocessing.Manager"
 _NAMESPACE = "multiprocessing.managers.NamespaceProxy"
 
 
@@ -52,7 +60,7 @@ def manager(machine: Machine, call: Call) -> Results:
     """``Manager()``: a server process, from now on."""
     if bootstrapping(machine, call, "Manager()") or daemon_child(machine, call, "Manager()"):
         return machine.fail(call.state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    context = context_of(call)
+    context = context_of(call) or call.kwargs.get("ctx")
     if context is None:
         launching.fix_default(machine, call.state, library_of(call), call.site, "Manager()")
     launching.fix_by_fresh(machine, call.state, library_of(call), context or NONE, call.site)
@@ -60,7 +68,7 @@ def manager(machine: Machine, call: Call) -> Results:
         "<context>": context or NONE,
         "<poisoned>": const(_forks_poisoned(machine, call, context)),
     }
-    made = LibraryObject("multiprocessing.Manager", fields, call.site)
+    made = LibraryObject(_SYNC, fields, call.site)
     return [(call.state, (call.state.new(("manager", call.site), made),))]
 
 
@@ -74,9 +82,12 @@ def _forks_poisoned(machine: Machine, call: Call, context: Value | None) -> bool
 
 
 def base(machine: Machine, call: Call) -> Results:
-    """``BaseManager.__init__(address, authkey, ctx=)``: starts nothing yet."""
-    initialised(call, {"<context>": call.kwargs.get("ctx", NONE)})
-    return [(call.state, NONE)]
+    """``BaseManager(address, authkey, ctx=)``: starts nothing yet."""
+    fields: dict[str, Value] = {"<context>": call.kwargs.get("ctx", NONE)}
+    if initialised(call, fields):
+        return [(call.state, NONE)]
+    made = LibraryObject("multiprocessing.managers.BaseManager", fields, call.site)
+    return [(call.state, (call.state.new(("manager", call.site), made),))]
 
 
 def register(machine: Machine, call: Call) -> Results:
@@ -91,30 +102,45 @@ def register(machine: Machine, call: Call) -> Results:
 
 
 def begin(machine: Machine, call: Call) -> Results:
-    """``manager.start()``, or entering it: its server starts from this process as it is now."""
-    state = call.state
-    found = _of_program(call)
+    """``manager.start(initializer)``, or entering it: its server starts from this process as it is now."""
+    state, held = call.state, starter(call.receiver, call.state)
     if bootstrapping(machine, call, "manager.start()") or daemon_child(machine, call, "manager.start()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    if isinstance(call.receiver, Ref) and found is not None:
-        held: Value = (Snapshot(state.clone()),)
-        state.store(call.receiver, replace(found, attributes={**found.attributes, "<snapshot>": held}))
-    return [(state, () if call.receiver is None else (call.receiver,))]
+    if held is None:
+        return [(state, NONE)]
+    context = held.fields.get("<context>", NONE)
+    forks = const(_forks_poisoned(machine, call, context))
+    now = {**held.fields, "<snapshot>": (Snapshot(state.clone()),), "<poisoned>": forks}
+    state.store(held.ref, _with(state.get(held.ref), now))
+    initializer = call.get("initializer") or NONE
+    if initializer != NONE:
+        first = task(initializer, arguments(machine, state, call.get("initargs")))
+        ended = _in_server(machine, call, state.clone(), context, first, "start()", "runs its initializer")
+        if workers.raise_in_parent(machine, state, call.frame, ended):
+            return []
+    return [(state, (held.ref,) if call.path.endswith("__enter__") else NONE)]
+
+
+def _with(found: Object | None, fields: dict[str, Value]) -> Object:
+    """A manager with what it keeps."""
+    if isinstance(found, Instance):
+        return replace(found, attributes=fields)
+    assert isinstance(found, LibraryObject)
+    return replace(found, fields=fields)
 
 
 def make(machine: Machine, call: Call) -> Results:
     """``manager.Model(...)``: its server makes one, and gives a proxy for it; ``manager.dict()`` is there always."""
     state, name = call.state, call.path.rpartition(".")[2]
-    found = library_object(call)
-    if found is not None and name in _PROXIES:
-        return [(state, _proxy(machine, call, name, found.fields.get("<poisoned>", NONE)))]
+    held = starter(call.receiver, state)
+    if held is not None and name in _PROXIES and "<poisoned>" in held.fields and _has_proxies(machine, held, state):
+        return [(state, _proxy(machine, call, name, held.fields["<poisoned>"]))]
     types = state.get(_REGISTERED)
     function = types.fields.get(name) if isinstance(types, LibraryObject) else None
-    instance = _of_program(call)
-    server = None if instance is None else _server(instance)
-    if function is None or instance is None or server is None:
+    server = None if held is None else kept_state(held.fields.get("<snapshot>", NONE))
+    if function is None or held is None or server is None:
         return [(state, unknown("proxy", call.site, state.process.identity))]
-    context = instance.attributes.get("<context>", NONE)
+    context = held.fields.get("<context>", NONE)
     making = task(function, list(call.args), call.kwargs)
     ended = _in_server(machine, call, server, context, making, name, f"makes {name}()")
     if workers.raise_in_parent(machine, state, call.frame, ended):
@@ -122,7 +148,7 @@ def make(machine: Machine, call: Call) -> Results:
     if not all(_is_object(value, child) for one in ended for child, value in one.children):
         return [(state, unknown("proxy", call.site, state.process.identity))]
     fields: dict[str, Value] = {
-        _SERVER: instance.attributes["<snapshot>"],
+        _SERVER: held.fields["<snapshot>"],
         "<context>": context,
         "<kind>": const(name),
         f"{_ASKED}0": (making,),
@@ -130,6 +156,14 @@ def make(machine: Machine, call: Call) -> Results:
     }
     proxy = LibraryObject(_REFERENT, fields, call.site)
     return [(state, (state.new(("proxy", call.site), proxy),))]
+
+
+def _has_proxies(machine: Machine, held: Starter, state: State) -> bool:
+    """Whether a manager is one that makes dicts and queues without being told how (SyncManager)."""
+    if held.cls is not None:
+        return _SYNC in machine.mro(held.cls, state)
+    found = state.get(held.ref)
+    return isinstance(found, LibraryObject) and found.type == _SYNC
 
 
 def _is_object(value: Value, state: State) -> bool:
@@ -222,17 +256,6 @@ def _proxy(machine: Machine, call: Call, kind: str, poisoned: Value) -> Value:
     machine.messages.any_made |= kind.endswith("Queue")
     made = LibraryObject(_NAMESPACE if kind == "Namespace" else PROXY, fields, call.site)
     return (state.new(("proxy", call.site), made),)
-
-
-def _of_program(call: Call) -> Instance | None:
-    """The manager of a class of the program that a method is called on."""
-    found = call.state.get(call.receiver) if isinstance(call.receiver, Ref) else None
-    return found if isinstance(found, Instance) else None
-
-
-def _server(manager: Instance) -> State | None:
-    """The state of this process in which a manager's server started; None where it is not seen to be started."""
-    return kept_state(manager.attributes.get("<snapshot>", NONE))
 
 
 # -- what is stored ------------------------------------------------------------------------------------------------

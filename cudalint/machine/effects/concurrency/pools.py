@@ -146,7 +146,9 @@ def _initialize(machine: Machine, call: Call, state: State, fields: dict[str, Va
 
 
 def pool_once(machine: Machine, call: Call) -> Results:
-    """``process_map(f, xs, max_workers=)``: an executor for one map."""
+    """``process_map(f, xs, max_workers=)``: an executor for one map, of processes."""
+    if choices.idle(machine, call):
+        return [(call.state, unknown("pool", call.site))]
     results: Results = []
     for state, (made,) in executor(machine, call):
         its_own = state.get(made) if isinstance(made, Ref) else None

@@ -202,7 +202,7 @@ def _process_label(state: State, fields: dict[str, Value]) -> str:
 def _process_work(machine: Machine, state: State, found: Starter) -> tuple[Task | None, list[Value]]:
     run = own_run(machine, found, state)
     if run is not None:
-        return task((run,), []), [(found.ref,)]
+        return task(run, []), [(found.ref,), run]
     fields = found.fields
     target = fields.get("_target", NONE)
     if target == NONE:
@@ -283,6 +283,13 @@ def fork(machine: Machine, call: Call) -> Results:
             pairs.append((current, (current.new(("pty", call.site), pair),)))
         return list(pairs)
     return [(child, const(0)), (state, const(4242))]
+
+
+def after_fork(machine: Machine, call: Call) -> Results:
+    """``multiprocessing.util.register_after_fork(object, f)``: ``f(object)`` runs in each child that forks."""
+    if len(call.args) == 2:
+        fork_hooks.keep(call.state, {fork_hooks.IN_CHILD: (Partial(call.args[1], (call.args[0],), ()),)})
+    return [(call.state, NONE)]
 
 
 def at_fork(machine: Machine, call: Call) -> Results:

@@ -54,7 +54,7 @@ def thread_start(machine: Machine, call: Call) -> Results:
     given = arguments(machine, state, args)
     run = own_run(machine, found, state)
     if run is not None:
-        function, given = (run,), []
+        function, given = run, []
     if function == NONE:
         return [(state, NONE)]
     _marked(found, RUNS, TRUE, state)

@@ -5,7 +5,8 @@ Or call what was registered with them, where requests name functions (xmlrpc).
 
 from __future__ import annotations
 
-from cudalint.machine.effects.receivers import keep_self, library_self
+from cudalint.machine.effects.concurrency.threads import threaded
+from cudalint.machine.effects.receivers import initialised, keep_self, library_self
 from cudalint.machine.effects.servers.forking import Serving, fork_workers
 from cudalint.machine.effects.stdlib.lookups import one_of
 from cudalint.machine.frame import Call, Results
@@ -13,30 +14,54 @@ from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Lib, Partial, Ref, Value, only, unknown
+from cudalint.machine.values import NONE, Atom, Bound, Lib, Partial, Ref, Value, only, unknown
 from cudalint.structs import replace
 
 _SERVER = "socketserver.BaseServer"
-_HANDLER = "<handler>"
+_HANDLER = "RequestHandlerClass"
 # The object of the program that is the server, where a class of the program is.
 _OWNER = "<owner>"
 _FUNCTION = "<function>"
-_ANSWERS = ("setup", "handle", "do_GET", "do_POST", "do_PUT", "do_DELETE", "do_HEAD", "do_PATCH")
+_FORKING, _THREADING = "Forking", "Threading"
+_WSGI_SERVER: Value = (Lib("wsgiref.simple_server.WSGIServer"),)
+_ANSWERS = ("setup", "handle", "do_GET", "do_POST", "do_PUT", "do_DELETE", "do_HEAD", "do_PATCH", "finish")
 
 
 def make(machine: Machine, call: Call) -> Results:
     """``TCPServer(address, Handler)``: nothing is answered yet."""
-    fields: dict[str, Value] = {_HANDLER: call.get("RequestHandlerClass") or NONE, "<kind>": (Lib(call.path),)}
+    state, handler = call.state, call.get(_HANDLER) or NONE
+    order = _order(machine, call.receiver, state) or (call.path,)
+    fields: dict[str, Value] = {_HANDLER: handler, "<kind>": tuple(Lib(kind) for kind in order)}
     if call.receiver is not None:
         fields[_OWNER] = (call.receiver,)
-    made: Value = (call.state.new(("server", call.site), LibraryObject(_SERVER, fields, call.site)),)
+    made: Value = (state.new(("server", call.site), LibraryObject(_SERVER, fields, call.site)),)
+    initialised(call, {_HANDLER: handler})
     keep_self(call, made)
-    return [(call.state, made)]
+    return [(state, made)]
+
+
+def _order(machine: Machine, server: Atom | None, state: State) -> tuple[str, ...]:
+    """The classes of libraries above a server of the program, in the order in which Python looks at them."""
+    found = state.get(server) if isinstance(server, Ref) else None
+    order = machine.mro(found.cls, state) if isinstance(found, Instance) else ()
+    return tuple(entry for entry in order if isinstance(entry, str))
+
+
+def make_for_application(machine: Machine, call: Call) -> Results:
+    """``make_server(host, port, application, server_class=)``: a server that asks the application for its answers."""
+    kind, handler = call.get("server_class") or _WSGI_SERVER, call.get("handler_class") or NONE
+    given = [unknown("address", call.site), handler]
+    results: Results = []
+    for state, made in machine.call_value(kind, given, {}, call.state, call.frame, call.site):
+        for atom in made:
+            function(machine, replace(call, state=state, receiver=atom, args=[call.get("app") or NONE]))
+        results.append((state, made))
+    return results
 
 
 def function(machine: Machine, call: Call) -> Results:
-    """``server.register_function(f)``, ``register_instance(object)``: what requests may name."""
-    ref = call.receiver
+    """``server.register_function(f)``, ``register_instance(object)``, ``set_app(f)``: what requests may lead to."""
+    ref = library_self(call)
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     if isinstance(ref, Ref) and isinstance(found, LibraryObject) and call.args:
         name = f"{_FUNCTION} {call.site.module} {call.site.ordinal}"
@@ -45,27 +70,81 @@ def function(machine: Machine, call: Call) -> Results:
 
 
 def serve(machine: Machine, call: Call) -> Results:
-    """``serve_forever()``: a request is answered, in this process or in one that is forked for it."""
+    """``serve_forever()``, ``handle_request()``: a request comes, which a class of the program may process itself."""
+    atom = library_self(call)
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    owner = only(found.fields.get(_OWNER, ())) if isinstance(found, LibraryObject) else None
+    own = _by_own(machine, replace(call, receiver=owner), "process_request", _request(call))
+    return own or process(machine, call)
+
+
+def process(machine: Machine, call: Call) -> Results:
+    """A request is answered in this process, in a thread of it, or in a process that is forked for it."""
     atom = library_self(call)
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if not isinstance(atom, Ref) or not isinstance(found, LibraryObject):
         return [(call.state, NONE)]
-    forks = any(isinstance(kind, Lib) and ".Forking" in kind.path for kind in found.fields["<kind>"])
-    if forks and _answers(found):
-        answer: Value = (Partial((Lib("cudalint.socket.answer"),), ((atom,),), ()),)
+    answering: Value = (Partial((Lib("cudalint.socket.answer"),), ((atom,),), ()),)
+    how = _how(machine, found)
+    if how == _FORKING and _answers(found):
         serving = Serving(call.label, call.site, call.frame, True)
-        fork_workers(machine, call.state.clone(), serving, (task(answer, []),))
+        fork_workers(machine, call.state.clone(), serving, (task(answering, []),))
         return [(call.state, NONE)]
-    return machine.at_any_time(call.state, lambda: _answered(machine, call, atom, found))
+    if how == _THREADING:
+        return machine.at_any_time(call.state, lambda: threaded(machine, call, call.site, answering, [], {}, None))
+    return machine.at_any_time(call.state, lambda: _finished(machine, call, atom, found))
+
+
+def _how(machine: Machine, server: LibraryObject) -> str:
+    """What becomes of a request, which the class says that comes first: a mixin, or a server."""
+    for kind in server.fields["<kind>"]:
+        path = kind.path if isinstance(kind, Lib) else ""
+        name = path.rpartition(".")[2]
+        if name.startswith((_FORKING, _THREADING)):
+            return _FORKING if name.startswith(_FORKING) else _THREADING
+        if machine.library.is_a(path, _SERVER):
+            break
+    return ""
 
 
 def answer(machine: Machine, call: Call) -> Results:
-    """A process that was forked for a request answers it."""
+    """A process that was forked for a request, or a thread, answers it."""
     atom = only(call.args[0])
+    found = call.state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(atom, Ref) and isinstance(found, LibraryObject):
+        return _finished(machine, call, atom, found)
+    return [(call.state, NONE)]
+
+
+def finish(machine: Machine, call: Call) -> Results:
+    """``finish_request(request, client)``: an object is made that answers."""
+    atom = library_self(call)
     found = call.state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(atom, Ref) and isinstance(found, LibraryObject):
         return _answered(machine, call, atom, found)
     return [(call.state, NONE)]
+
+
+def _finished(machine: Machine, call: Call, ref: Ref, server: LibraryObject) -> Results:
+    """A request is answered, as a class of the program says where it does."""
+    owner = only(server.fields.get(_OWNER, ()))
+    own = _by_own(machine, replace(call, receiver=owner), "finish_request", _request(call))
+    return own or _answered(machine, call, ref, server)
+
+
+def _by_own(machine: Machine, call: Call, name: str, given: list[Value]) -> Results:
+    """What the server's class in the program makes of a method; nothing where it does not define it."""
+    ref = call.receiver
+    found = call.state.get(ref) if isinstance(ref, Ref) else None
+    method = machine.user_method(found, name, call.state) if isinstance(found, Instance) else None
+    if method is None or ref is None:
+        return []
+    results = machine.call_value((Bound(method, ref),), given, {}, call.state, call.frame, call.site)
+    return [(state, NONE) for state, _ in results]
+
+
+def _request(call: Call) -> list[Value]:
+    return [unknown("request", call.site), unknown("client", call.site)]
 
 
 def _answers(server: LibraryObject) -> bool:
@@ -78,7 +157,7 @@ def _answered(machine: Machine, call: Call, ref: Ref, server: LibraryObject) -> 
             _named(machine, call, given)
     handler = server.fields.get(_HANDLER, NONE)
     own = server.fields.get(_OWNER, (ref,))
-    request = [unknown("request", call.site), unknown("client", call.site), own]
+    request = [*_request(call), own]
     if handler == NONE:
         return [(call.state, NONE)]
     for state in _handled(machine, call, handler, request, call.state.clone()):
@@ -90,27 +169,20 @@ def _answered(machine: Machine, call: Call, ref: Ref, server: LibraryObject) -> 
 
 def _handled(machine: Machine, call: Call, handler: Value, request: list[Value], before: State) -> list[State]:
     """What one request of each kind leaves behind, one after the other."""
-    left: list[State] = []
-    for state, made in machine.call_value(handler, request, {}, before, call.frame, call.site):
-        states = [state]
-        _given(made, request, state)
-        for name in _ANSWERS:
-            found = state.get(one) if isinstance(one := only(made), Ref) else None
-            method = machine.user_method(found, name, state) if isinstance(found, Instance) else None
-            if method is not None and one is not None:
-                bound: Value = (Bound(method, one),)
-                states = [s for c in states for s, _ in machine.call_value(bound, [], {}, c, call.frame, call.site)]
-        left.extend(states)
-    return left
+    return [state for state, _ in machine.call_value(handler, request, {}, before, call.frame, call.site)]
 
 
-def _given(handler: Value, request: list[Value], state: State) -> None:
-    """What a handler's base class keeps of what it is made with."""
-    ref = only(handler)
-    found = state.get(ref) if isinstance(ref, Ref) else None
-    if isinstance(ref, Ref) and isinstance(found, Instance):
-        kept = dict(zip(("request", "client_address", "server"), request, strict=True))
-        state.store(ref, replace(found, attributes={**kept, **found.attributes}))
+def handler(machine: Machine, call: Call) -> Results:
+    """``BaseRequestHandler.__init__(request, client_address, server)``: a request is answered while it runs."""
+    initialised(call, {name: call.get(name) or NONE for name in ("request", "client_address", "server")})
+    states = [call.state]
+    for name in _ANSWERS:
+        states = [
+            after
+            for state in states
+            for after, _ in _by_own(machine, replace(call, state=state), name, []) or [(state, NONE)]
+        ]
+    return [(state, NONE) for state in states]
 
 
 def _named(machine: Machine, call: Call, given: Value) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 
 from cudalint.machine.effects import plain
-from cudalint.machine.frame import Call, Results
+from cudalint.machine.effects.stdlib import settings
+from cudalint.machine.frame import Call, Frame, Results
+from cudalint.machine.heap import Dict, Scope
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Lib, Value, const, holds_deferred, strings, union
+from cudalint.machine.values import NONE, Lib, Ref, Value, const, holds_deferred, only, strings, union
 from cudalint.structs import replace
 
 _NAME = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*"
@@ -31,6 +34,46 @@ def evaluated(machine: Machine, call: Call) -> Results:
         return plain.unmodelled(machine, call)
     results = _evaluated(machine, call, found)
     return [(state, NONE) for state, _ in results] if call.text("returns") == "none" else results
+
+
+def executed(machine: Machine, call: Call) -> Results:
+    """``exec(open("config.py").read())``: a file of the project runs here, and its names are those of this module."""
+    home = settings.module_of_text(machine, call.get(call.params[0]) or ())
+    module = None if home is None or home in machine.executing else machine.program.module(home)
+    if module is None:
+        return plain.unmodelled(machine, call)
+    around, names = _names_given(call)
+    inner = Frame(around, module.name, raises=call.frame.raises, tries=call.frame.tries)
+    machine.executing.append(module.name)
+    states = machine.block(module.body, [call.state], inner)
+    machine.executing.pop()
+    for state in states:
+        _keep_names(names, around, state)
+    return [(state, NONE) for state in states]
+
+
+def _names_given(call: Call) -> tuple[Ref, Ref | None]:
+    """The scope that a text runs in, and the dict that its names go to where that is one of the program's own."""
+    atom = only(call.get("globals") or ())
+    held = call.state.get(atom) if isinstance(atom, Ref) else None
+    module = Ref(("module", call.frame.module))
+    if isinstance(held, Dict) and isinstance(held.view, Ref):
+        return held.view, None
+    if isinstance(atom, Ref) and isinstance(held, Dict):
+        variables = {str(name): value for name, value in held.items.items() if isinstance(name, str)}
+        return call.state.new(("executed", call.site), Scope(variables, None, call.frame.module, "module")), atom
+    if call.frame.scope == module and call.get("locals") is None:
+        return module, None
+    # What is set in a function are no variables of it.
+    return call.state.new(("executed", call.site), Scope({}, call.frame.scope, call.frame.module, "function")), None
+
+
+def _keep_names(names: Ref | None, around: Ref, state: State) -> None:
+    ran, held = state.get(around), None if names is None else state.get(names)
+    if names is not None and isinstance(held, Dict) and isinstance(ran, Scope):
+        items: dict[Hashable, Value] = {**held.items}
+        items.update(ran.variables)
+        state.store(names, replace(held, items=items))
 
 
 def timed(machine: Machine, call: Call) -> Results:

@@ -41,7 +41,9 @@ _PREDICATES = {"inspect.isfunction": Closure, "inspect.isclass": Class, "inspect
 
 def names_of_frame(machine: Machine, call: Call) -> Results:
     """``globals()`` and ``locals()``: what the names there stand for by now; what is written there, a module has."""
-    module = Ref(("module", call.frame.module))
+    # A text that is run has the names of what runs it.
+    is_text = call.frame.module in machine.executing and call.frame.function is None
+    module = call.frame.scope if is_text else Ref(("module", call.frame.module))
     home = module if call.text("kind") == "module" else call.frame.scope
     view = home if home == module else None
     return [(call.state, machine.names_of(home, view, call.state, call.site))]

@@ -8,11 +8,25 @@ from cudalint.ir import nodes as ir
 from cudalint.machine.effects.receivers import initialised
 from cudalint.machine.effects.stdlib import lookups, settings
 from cudalint.machine.frame import Call, Given, Results
-from cudalint.machine.heap import NAMESPACE, WHOLE, Class, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import NAMESPACE, WHOLE, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import FALSE, NONE, TRUE, Const, Lib, Ref, Task, Value, const, constant, only, unknown
+from cudalint.machine.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Bound,
+    Const,
+    Lib,
+    Ref,
+    Task,
+    Value,
+    const,
+    constant,
+    only,
+    unknown,
+)
 from cudalint.structs import replace
 
 # What else a field tells of itself.
@@ -53,9 +67,13 @@ def fields(machine: Machine, call: Call) -> Results:
 
 
 def type_hints(machine: Machine, call: Call) -> Results:
-    """``get_type_hints(cls)``: what the annotations of a class say; a text is looked up as a name."""
+    """``get_type_hints(cls)``, or of a function: what its annotations say; a text is looked up as a name."""
     state, cls = call.state, only(call.args[0]) if call.args else None
+    cls = cls.function if isinstance(cls, Bound) else cls
     found = state.get(cls) if isinstance(cls, Ref) else None
+    if isinstance(found, Closure):
+        of_function = Dict(machine.annotations_of(found, state), exact=False)
+        return [(state, (state.new(("hints", call.site), of_function),))]
     if not isinstance(cls, Ref) or not isinstance(found, Class):
         return [(state, unknown("hints", call.site))]
     types = {name: _looked_up(machine, value, found, state) for name, value in machine.field_types(cls, state).items()}
@@ -63,6 +81,19 @@ def type_hints(machine: Machine, call: Call) -> Results:
         name: types.get(name) or unknown("hint", call.site, name) for name, _ in machine.record_fields(cls, state)
     }
     return [(state, (state.new(("hints", call.site), Dict(hints, exact=bool(hints))),))]
+
+
+def written_bases(machine: Machine, call: Call) -> Results:
+    """``get_original_bases(cls)``: its bases with the types that they are given."""
+    cls = only(call.args[0]) if call.args else None
+    written = machine.written_bases(cls, call.state, call.site) if isinstance(cls, Ref) else ()
+    return [(call.state, written or unknown("bases", call.site))]
+
+
+def type_arguments(machine: Machine, call: Call) -> Results:
+    """``get_args(base)``, ``get_origin(base)``: what a base is given, and what is given it."""
+    given = call.args[0] if call.args else ()
+    return machine.attribute(given, call.text("value"), call.state, call.frame, call.site)
 
 
 def _looked_up(machine: Machine, value: Value, cls: Class, state: State) -> Value:

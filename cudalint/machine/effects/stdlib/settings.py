@@ -141,6 +141,8 @@ def method(machine: Machine, call: Call) -> Value | None:
         return None
     if name in _READS:
         text = _text_of(machine, (owner,)) if _is_open(owner) else _at(machine, (owner,))
+        if text is None and _module_of(machine, owner) is not None:
+            return _text_read(name, call)
         return None if text is None else _shown(text, name, call)
     if _is_open(owner):
         text = _text_of(machine, (owner,)) if name == "?.readlines" else None
@@ -172,7 +174,7 @@ def _opened(machine: Machine, call: Call, path: Value, rest: list[Value]) -> Val
         machine.written.add(place)
         return None
     atom = paths.shown(path)
-    if not settings.is_settings(place.name) or atom is None:
+    if atom is None or not (settings.is_settings(place.name) or _module_at(machine, place)):
         return None
     return unknown("call", call.site, call.state.process.identity, len(call.state.facts), _OPEN, atom)
 
@@ -194,6 +196,30 @@ def _text_of(machine: Machine, value: Value) -> str | None:
         case Unknown(sym=("call", _, _, _, str(name), Const() | Unknown() as atom)):
             return _at(machine, (atom,)) if name == _OPEN or name in _READS else None
     return None
+
+
+def module_of_text(machine: Machine, text: Value) -> str | None:
+    """The module of the project whose text a program read; None of any other text."""
+    match only(text):
+        case Unknown(sym=("call", _, _, _, str(name), Const() | Unknown() as atom)) if name in _READS:
+            return _module_of(machine, atom)
+    return None
+
+
+def _module_of(machine: Machine, path: Const | Unknown) -> str | None:
+    """The module of the project that a path leads to, or that is open."""
+    match path:
+        case Unknown(sym=("call", _, _, _, str(name), Const() | Unknown() as atom)) if name == _OPEN:
+            path = atom
+    place = paths.located((path,))
+    return None if place is None else _module_at(machine, place)
+
+
+def _module_at(machine: Machine, place: Located) -> str | None:
+    """The module of a file that lies there, which the program does not write itself."""
+    if not place.name.endswith(".py") or place in machine.written or machine.folder is not None:
+        return None
+    return machine.program.module_at(place.module, machine.main, place.parts)
 
 
 def _at(machine: Machine, path: Value) -> str | None:
@@ -228,6 +254,11 @@ def _shown(text: str, name: str, call: Call) -> Value:
     """A text: itself where it is short, else what is known by where it comes from."""
     if len(text) <= _MOST_LETTERS:
         return const(text.encode() if name == "?.read_bytes" else text)
+    return _text_read(name, call)
+
+
+def _text_read(name: str, call: Call) -> Value:
+    """The text that a method of a path, or of an open file, gives: known by where it comes from."""
     owner = call.receiver
     match owner:
         case Unknown(sym=("call", _, _, _, str(opened), Const() | Unknown() as atom)) if opened == _OPEN:

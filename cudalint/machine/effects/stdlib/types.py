@@ -40,6 +40,10 @@ _OF_ARRAYS = frozenset(
         collections.abc.Reversible, collections.abc.Sized,
     }
 )  # fmt: skip
+# The classes of plain data.
+_OF_DATA = frozenset(
+    f"builtins.{kind}" for kind in ("bool", "bytes", "dict", "float", "int", "list", "set", "str", "tuple")
+)
 # What a body may define without asking it of others.
 _NO_MEMBERS = frozenset(
     {"__class_getitem__", "__doc__", "__init__", "__match_args__", "__new__", "__slots__", "__subclasshook__"}
@@ -73,6 +77,8 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
         return any(issubclass(own, abstract) for own in map(_own_class, names) if own is not None)
     if names is not None:
         return kind.path in names or (False if _is_plain(machine, kind) else None)
+    if kind.path in _OF_DATA and _is_code(machine, atom, held):
+        return False
     if kind.path == "builtins.type":
         return is_a_class(machine, atom, state)
     if isinstance(held, LibraryObject) and (found := _is_described(machine, held.type, kind)) is not None:
@@ -80,6 +86,13 @@ def is_instance(machine: Machine, atom: Atom, kind: Atom | None, state: State) -
     if not isinstance(held, Instance):
         return is_callable(machine, atom, state) if kinships.is_callable_kind(abstract) else None
     return _is_below(machine, held.cls, kind, state)
+
+
+def _is_code(machine: Machine, atom: Atom, held: object) -> bool:
+    """Whether something is a function, a class or a module, of the program or of a library."""
+    if isinstance(atom, Lib):
+        return atom.path in machine.library.roots or machine.library.function(atom.path) is not None
+    return isinstance(held, Closure | Class) or (isinstance(held, Scope) and held.kind == "module")
 
 
 def _is_described(machine: Machine, made: str, kind: Lib) -> bool | None:

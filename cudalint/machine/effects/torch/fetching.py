@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping
 
 from cudalint.machine import gpu_memory, mappings, questions
 from cudalint.machine.effects.gpu import arrays, cuda
-from cudalint.machine.effects.torch.pinning import parts
+from cudalint.machine.effects.torch.collating import collated
 from cudalint.machine.frame import Frame, Results
 from cudalint.machine.heap import Class, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter import Machine
@@ -19,8 +19,6 @@ from cudalint.machine.values import (
     NONE,
     Atom,
     Bound,
-    Const,
-    Dev,
     Lib,
     Ref,
     Tensor,
@@ -52,45 +50,11 @@ def batches(machine: Machine, state: State, frame: Frame, site: Site, fields: di
     for current, sample in fetch(machine, fields.get("dataset", NONE), state, frame, site, methods):
         collate = fields.get("<collate_fn>", NONE)
         if collate == NONE:
-            results.extend(_default_collate(machine, current, frame, site, sample))
+            results.extend(collated(machine, current, frame, site, sample))
             continue
         listed: Value = (current.new(("samples", site), Sequence("list", (sample, sample), (), True)),)
         results.extend(machine.call_value(collate, [listed], {}, current, frame, site))
     return results
-
-
-def _default_collate(machine: Machine, state: State, frame: Frame, site: Site, sample: Value) -> Results:
-    after: State | None = state
-    for atom in dict.fromkeys(gpu_memory.tensors_in(parts(machine, sample, state), state)):
-        if after is not None:
-            after = cuda.read(machine, atom, after, frame, site, "default_collate")
-    if after is None:
-        return []
-    default = after.process.default_device
-    if default is not None and default.is_gpu and _has_number(machine, sample, after):
-        after = cuda.touch(
-            machine, after, frame, site, "torch", "init", "default_collate on the default device", default, True, True
-        )
-        if after is None:
-            return []
-        device = Dev("cuda", cuda.current_index(after.process, default))
-        origin = machine.chain(after, site, "default_collate makes a batch on the default device")
-        return [(after, (Tensor("torch", device, after.process.identity, origin),))]
-    return [(after, sample)]
-
-
-def _has_number(machine: Machine, sample: Value, state: State) -> bool:
-    values = [sample, *machine.elements(sample, state)]
-    return any(_is_number(atom) for v in values for atom in v)
-
-
-def _is_number(atom: Atom) -> bool:
-    match atom:
-        case Const(value=value):
-            return isinstance(value, int | float)
-        case Unknown(sym=("int" | "float" | "len", *_)):
-            return True
-    return False
 
 
 def fetch(
