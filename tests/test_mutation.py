@@ -13,8 +13,8 @@ from mutation.models import model_mutants
 from sampling import LEFT_OUT
 
 TESTS = Path(__file__).resolve().parent
-# None may be left: an entry without which the same is said, by what lies on a GPU or by a name, goes, or a row shows what
-# it says better.
+# None may be left: an entry without which the same is said, by what lies on a GPU or by a name, goes, or a row shows
+# what it says better.
 MOST_UNNOTICED = 0
 
 
