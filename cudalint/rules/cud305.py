@@ -91,6 +91,8 @@ copy on the host (`x.cpu()`), and move it where it is read. What was received is
 - The class that holds it leaves it out in `__getstate__` or `__reduce__`.
 - CUDA tensors and models that go to a process directly, and CuPy arrays, which do pickle.
 - What is computed from a received tensor, and a copy of it (`clone()`).
+- A process takes back from a queue what it put there itself. torch cannot open its own memory: `CUDA error: invalid
+  device context` (H200, torch 2.11, November 2026). This is not looked for yet.
 
 ## References
 - [numba: memory management](https://nvidia.github.io/numba-cuda/user/memory.html)
