@@ -137,8 +137,7 @@ class Session:
         if empty:
             said = f"no Python file found under {', '.join(empty)}"
             intake = replace(intake, warnings=(said, *intake.warnings))
-        is_around = any(facts.may_matter(file.data) for file in around)
-        is_partial = not whole and (bool(intake.mattering) or is_around or self._leaves_to_others(files))
+        is_partial = not whole and self._needs_context(intake, files, around, facts)
         if is_partial:
             # Otherwise nothing here mentions CUDA or processes, and the rest of the project cannot matter either.
             intake += self._context(rest(), facts)
@@ -291,10 +290,15 @@ class Session:
         facts = self._facts()
         intake = sort(files, facts.may_matter, most=self._config.limits.file_size)
         around = self._conftests(files, self._unsaved)
-        is_around = any(facts.may_matter(file.data) for file in around)
-        if intake.mattering or is_around or self._leaves_to_others(files):
+        if self._needs_context(intake, files, around, facts):
             return intake + self._context(self._rest(files, self._unsaved), facts)
         return intake
+
+    def _needs_context(self, intake: Intake, files: Sequence[Read], around: Iterable[Read], facts: KnownFacts) -> bool:
+        """Whether the rest of a project can matter to files: ``around`` is what pytest imports before them."""
+        if intake.mattering or any(facts.may_matter(file.data) for file in around):
+            return True
+        return self._leaves_to_others(files)
 
     def _leaves_to_others(self, files: Sequence[Read]) -> bool:
         """Whether files that mention neither CUDA nor processes may leave both to what they import.

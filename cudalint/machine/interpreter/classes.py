@@ -602,8 +602,12 @@ class Classes(Core):
 
     def named_type(self, cls: Class, node: ir.Expr, state: State) -> Value:
         """What a name means in the body of a class."""
-        values = [value for _, value in self.eval(node, state.clone(), Frame(cls.scope, cls.module))]
-        return values[0] if len(values) == 1 else ()
+        return self._meant(node, cls.scope, cls.module, state) or ()
+
+    def _meant(self, node: ir.Expr, scope: Ref, module: str, state: State) -> Value | None:
+        """What an annotation means in a scope; None where it may be one of several things."""
+        values = [value for _, value in self.eval(node, state.clone(), Frame(scope, module))]
+        return values[0] if len(values) == 1 else None
 
     def written_bases(self, cls: Ref, state: State, site: Site) -> Value:
         """``cls.__orig_bases__``: bases with the types that they are given, of the nearest class that gives some."""
@@ -629,8 +633,8 @@ class Classes(Core):
         for param in function.function.params if function.alias is None else ():
             named = ir.Name(function.function.ordinal, param.type)
             if param.type:
-                values = self.eval(named, state.clone(), Frame(function.scope, function.module))
-                found[param.name] = values[0][1] if len(values) == 1 else unknown("annotation", param.name)
+                meant = self._meant(named, function.scope, function.module, state)
+                found[param.name] = unknown("annotation", param.name) if meant is None else meant
         return found
 
     def mro(self, cls: Ref, state: State) -> Order:

@@ -127,9 +127,9 @@ class Core(Hooks, ABC):
         # By channel: what runs a process once more that reads it, with what it is told there later.
         self.listeners: dict[Hashable, list[Callable[[State, Frame, Ref, Value], None]]] = {}
         self.messages = Messages(options.foretold)
-        # The failures that handlers are run for, by what each of them has, and those of which one told another process.
         # The modules whose texts a program runs by exec() right now.
         self.executing: list[str] = []
+        # The failures that handlers are run for, by what each of them has, and those of which one told another process.
         self.caught_as: dict[Hashable, Outcome] = {}
         self.handled: list[Outcome] = []
         self.told: list[Outcome] = []

@@ -72,8 +72,11 @@ class Assumed:
             return False
         if self._gives_unreached(module, inner):
             return True
-        words = launching(module, self.files.facts(module.name), launchers(self.files))
-        return inner.mentions(words) and not self.reached.has((module.name, inner.ordinal))
+        return inner.mentions(self._starting_in(module)) and not self.reached.has((module.name, inner.ordinal))
+
+    def _starting_in(self, module: ir.Module) -> frozenset[str]:
+        """The words by which functions of a module name what starts something."""
+        return launching(module, self.files.facts(module.name), launchers(self.files))
 
     def _assume_for(self, name: str, launcher: Caller, in_test: bool, ran: dict[Place, bool]) -> Iterator[Ran]:
         """Run a launcher that no root led to: by the methods of its own class that call it, else by itself.
@@ -124,12 +127,11 @@ class Assumed:
         if made is not None:
             self._call_made(machine, module, entry.function, made, options, is_used)
             return machine
-        frame = calling.top_of(module.name)
+        frame, words = calling.top_of(module.name), self._starting_in(module)
         # Where an application takes the handlers of another file, importing it comes first.
         for begun in served(self.files, machine, module, entry.function):
             for ready, given in machine.effects.before_answer(machine, begun, frame, entry.function):
                 kept = {**options, **given}
-                words = launching(module, self.files.facts(module.name), launchers(self.files))
                 calling.call(machine, module, entry.function, ready, kept, takes_options, is_used, words)
         return machine
 

@@ -74,7 +74,7 @@ def pool(machine: Machine, call: Call) -> Results:
         **(_remembered(call) if call.text("kind") == "remembers" else {}),
         "<library>": const(library),
         "<context>": context or NONE,
-        "<many>": const(count_of(workers_) and not _is_one(workers_, state)),
+        "<many>": const(_are_many(workers_, state)),
         "<reused>": const(call.get("maxtasksperchild") != const(1)),
         "<ends>": const(call.get("maxtasksperchild") not in (None, NONE)),
         "<initializer>": call.get("initializer") or NONE,
@@ -94,9 +94,9 @@ def pool(machine: Machine, call: Call) -> Results:
     return [(state, (ref,))]
 
 
-def _is_one(workers_: Value | None, state: State) -> bool:
-    """Whether this path found that there is one worker: ``if processes > 1: ...``."""
-    return workers_ is not None and is_one(workers_, state)
+def _are_many(workers_: Value | None, state: State) -> bool:
+    """Whether there may be several workers, and this path did not find that there is one: ``if processes > 1: ...``."""
+    return count_of(workers_) and (workers_ is None or not is_one(workers_, state))
 
 
 def _remembered(call: Call) -> dict[str, Value]:
@@ -673,7 +673,7 @@ def _made_executor(call: Call, library: str, context: Value | None) -> Ref:
         "<context>": context or NONE,
         "<keyword>": const(keyword),
         "<place>": const(call.params.index(keyword) if keyword else 0),
-        "<many>": const(count_of(workers_) and not _is_one(workers_, call.state)),
+        "<many>": const(_are_many(workers_, call.state)),
         "<count>": workers_ or NONE,
         "<reused>": const(call.get("max_tasks_per_child") != const(1)),
         "<ends>": const(call.get("max_tasks_per_child") not in (None, NONE)),

@@ -61,9 +61,9 @@ def make_for_application(machine: Machine, call: Call) -> Results:
 
 def function(machine: Machine, call: Call) -> Results:
     """``server.register_function(f)``, ``register_instance(object)``, ``set_app(f)``: what requests may lead to."""
-    ref = library_self(call)
-    found = call.state.get(ref) if isinstance(ref, Ref) else None
-    if isinstance(ref, Ref) and isinstance(found, LibraryObject) and call.args:
+    server = _server(library_self(call), call.state)
+    if server is not None and call.args:
+        ref, found = server
         name = f"{_FUNCTION} {call.site.module} {call.site.ordinal}"
         call.state.store(ref, replace(found, fields={**found.fields, name: call.args[0]}))
     return [(call.state, call.args[0] if call.args else NONE)]
@@ -71,19 +71,23 @@ def function(machine: Machine, call: Call) -> Results:
 
 def serve(machine: Machine, call: Call) -> Results:
     """``serve_forever()``, ``handle_request()``: a request comes, which a class of the program may process itself."""
-    atom = library_self(call)
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    owner = only(found.fields.get(_OWNER, ())) if isinstance(found, LibraryObject) else None
-    own = _by_own(machine, replace(call, receiver=owner), "process_request", _request(call))
+    server = _server(library_self(call), call.state)
+    own = [] if server is None else _by_owner(machine, call, server[1], "process_request")
     return own or process(machine, call)
+
+
+def _server(atom: Atom | None, state: State) -> tuple[Ref, LibraryObject] | None:
+    """A server, and where it lies."""
+    found = state.get(atom) if isinstance(atom, Ref) else None
+    return (atom, found) if isinstance(atom, Ref) and isinstance(found, LibraryObject) else None
 
 
 def process(machine: Machine, call: Call) -> Results:
     """A request is answered in this process, in a thread of it, or in a process that is forked for it."""
-    atom = library_self(call)
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if not isinstance(atom, Ref) or not isinstance(found, LibraryObject):
+    server = _server(library_self(call), call.state)
+    if server is None:
         return [(call.state, NONE)]
+    atom, found = server
     answering: Value = (Partial((Lib("cudalint.socket.answer"),), ((atom,),), ()),)
     how = _how(machine, found)
     if how == _FORKING and _answers(found):
@@ -109,31 +113,29 @@ def _how(machine: Machine, server: LibraryObject) -> str:
 
 def answer(machine: Machine, call: Call) -> Results:
     """A process that was forked for a request, or a thread, answers it."""
-    atom = only(call.args[0])
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Ref) and isinstance(found, LibraryObject):
-        return _finished(machine, call, atom, found)
-    return [(call.state, NONE)]
+    server = _server(only(call.args[0]), call.state)
+    return [(call.state, NONE)] if server is None else _finished(machine, call, *server)
 
 
 def finish(machine: Machine, call: Call) -> Results:
     """``finish_request(request, client)``: an object is made that answers."""
-    atom = library_self(call)
-    found = call.state.get(atom) if isinstance(atom, Ref) else None
-    if isinstance(atom, Ref) and isinstance(found, LibraryObject):
-        return _answered(machine, call, atom, found)
-    return [(call.state, NONE)]
+    server = _server(library_self(call), call.state)
+    return [(call.state, NONE)] if server is None else _answered(machine, call, *server)
 
 
 def _finished(machine: Machine, call: Call, ref: Ref, server: LibraryObject) -> Results:
     """A request is answered, as a class of the program says where it does."""
+    return _by_owner(machine, call, server, "finish_request") or _answered(machine, call, ref, server)
+
+
+def _by_owner(machine: Machine, call: Call, server: LibraryObject, name: str) -> Results:
+    """What the server's class in the program makes of a request; nothing where it does not define that."""
     owner = only(server.fields.get(_OWNER, ()))
-    own = _by_own(machine, replace(call, receiver=owner), "finish_request", _request(call))
-    return own or _answered(machine, call, ref, server)
+    return _by_own(machine, replace(call, receiver=owner), name, _request(call))
 
 
 def _by_own(machine: Machine, call: Call, name: str, given: list[Value]) -> Results:
-    """What the server's class in the program makes of a method; nothing where it does not define it."""
+    """What the class of an object in the program makes of a method; nothing where it does not define it."""
     ref = call.receiver
     found = call.state.get(ref) if isinstance(ref, Ref) else None
     method = machine.user_method(found, name, call.state) if isinstance(found, Instance) else None
