@@ -21,6 +21,7 @@ from cudalint.machine.values import (
     FALSE,
     NONE,
     TRUE,
+    Atom,
     Bound,
     Const,
     Lib,
@@ -206,12 +207,9 @@ def module_of_text(machine: Machine, text: Value) -> str | None:
     return None
 
 
-def _module_of(machine: Machine, path: Const | Unknown) -> str | None:
+def _module_of(machine: Machine, file: Const | Unknown) -> str | None:
     """The module of the project that a path leads to, or that is open."""
-    match path:
-        case Unknown(sym=("call", _, _, _, str(name), Const() | Unknown() as atom)) if name == _OPEN:
-            path = atom
-    place = paths.located((path,))
+    place = paths.located((_path_of(file),))
     return None if place is None else _module_at(machine, place)
 
 
@@ -259,11 +257,16 @@ def _shown(text: str, name: str, call: Call) -> Value:
 
 def _text_read(name: str, call: Call) -> Value:
     """The text that a method of a path, or of an open file, gives: known by where it comes from."""
-    owner = call.receiver
-    match owner:
-        case Unknown(sym=("call", _, _, _, str(opened), Const() | Unknown() as atom)) if opened == _OPEN:
-            owner = atom
+    owner = None if call.receiver is None else _path_of(call.receiver)
     return unknown("call", call.site, call.state.process.identity, len(call.state.facts), name, owner)
+
+
+def _path_of(file: Atom) -> Atom:
+    """The path from which a file was opened, or that is asked itself."""
+    match file:
+        case Unknown(sym=("call", _, _, _, str(name), Const() | Unknown() as atom)) if name == _OPEN:
+            return atom
+    return file
 
 
 def _said(kind: str, text: str, call: Call, parts: Sequence_[Value] = ()) -> Value | None:
