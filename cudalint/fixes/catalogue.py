@@ -89,6 +89,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         crossing.on_the_host,
         own_objects.made_by_the_worker,
         own_objects.left_out,
+        crossing.not_through_a_channel,
         crossing.made_in_worker,
     ),
     "CUD401": (

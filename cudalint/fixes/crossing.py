@@ -13,6 +13,7 @@ from cudalint.fixes.moves import at_top
 from cudalint.fixes.proposal import Case, Proposal
 from cudalint.fixes.receiving import put_back
 from cudalint.fixes.view import View
+from cudalint.machine.outcome import Kind
 from cudalint.machine.shapes import Form, Shape
 
 _IN_PLACE = re.compile(r"(?!_)\w*[a-z0-9]_|step|backward")
@@ -151,12 +152,25 @@ def keep_shared(case: Case) -> Iterator[Proposal]:
 
 def made_in_worker(case: Case) -> Iterator[Proposal]:
     """Advice for what has no meaning in another process."""
+    if case.outcome.kind is Kind.OWN_MEMORY:
+        return
     yield Proposal(
         "make streams, events and graphs in the worker that uses them, or leave them out in `__getstate__`",
         {},
         doubt="the object cannot be sent in any form",
         shown=True,
     )
+
+
+def not_through_a_channel(case: Case) -> Iterator[Proposal]:
+    """Advice for what a process sends to itself."""
+    if case.outcome.kind is Kind.OWN_MEMORY:
+        yield Proposal(
+            "hand the tensor over in a `queue.Queue`, which threads of one process share, or send a copy on the host",
+            {},
+            doubt="whether another process shall read the channel is a decision about the program",
+            shown=True,
+        )
 
 
 def copy_before_fork(case: Case) -> Iterator[Proposal]:

@@ -44,6 +44,7 @@ class Kind(Enum):
     CUDA_THROUGH_JOBLIB = "cuda value through joblib"
     PRODUCER_ENDS = "producer ends first"
     UNPICKLABLE_CUDA = "cuda object that cannot be pickled"
+    OWN_MEMORY = "cuda value taken back by who sent it"
     PIN_OF_CUDA = "pinning a cuda tensor"
     DEFAULT_DEVICE_LOADER = "default device and a loader"
     DEFAULT_DEVICE_SPLIT = "default device and a split"

@@ -6,7 +6,8 @@ A CUDA object that cannot be pickled is passed to another process.
 Reports a stream, event, CUDA graph or numba device array in an argument that has to be pickled: for a pool, an
 executor, a spawned `Process`, joblib, a queue or a pipe; a numba device array also where a worker returns it. And a CUDA tensor or a model that is stored in a dict, a list or
 a queue of a `Manager()` and read from it: the manager's process would have to send on what it received. The same of any
-process that sends on a tensor or a model that it received, through a queue, a pipe, or as an argument.
+process that sends on a tensor or a model that it received, through a queue, a pipe, or as an argument. And a process,
+or a thread of it, that takes from a queue or a pipe the CUDA tensor that it put there itself.
 
 ## Why it is bad
 These objects name something inside one process and one context; they have no meaning elsewhere, so their libraries
@@ -30,6 +31,7 @@ H200, driver 580, torch 2.11, Python 3.12.
 | CuPy array | joblib with loky | works, through a host copy |
 | CUDA tensor | `Manager().dict()`, `.list()`, `.Queue()`, and read again (1 x H100) | `RemoteError: ... Attempted to send CUDA tensor received from another process` |
 | CUDA tensor that was received | a third process (1 x H100) | `RuntimeError: Attempted to send CUDA tensor received from another process` |
+| CUDA tensor, parameter, model | a queue or pipe of multiprocessing, and taken out by the process that put it there (1 x H200, torch 2.11) | `AcceleratorError: CUDA error: invalid device context`, whatever the start method |
 | CUDA tensor | spawn `Pool` | works, through CUDA IPC: CUD302 |
 
 ## Example
@@ -83,7 +85,7 @@ at the top of the worker.
 
 **Display** for streams, events and graphs: they are made where they are used, in the worker. An object that must keep
 such an attribute can leave it out of its pickle with `__getstate__`. **Display**, too, for what a manager holds: store a
-copy on the host (`x.cpu()`), and move it where it is read. What was received is sent on as a copy: `x.clone()`.
+copy on the host (`x.cpu()`), and move it where it is read. What was received is sent on as a copy: `x.clone()`. Threads of one process share a `queue.Queue`.
 
 ## When it stays silent
 - The object is made in the worker.
@@ -91,8 +93,7 @@ copy on the host (`x.cpu()`), and move it where it is read. What was received is
 - The class that holds it leaves it out in `__getstate__` or `__reduce__`.
 - CUDA tensors and models that go to a process directly, and CuPy arrays, which do pickle.
 - What is computed from a received tensor, and a copy of it (`clone()`).
-- A process takes back from a queue what it put there itself. torch cannot open its own memory: `CUDA error: invalid
-  device context` (H200, torch 2.11, November 2026). This is not looked for yet.
+- A `queue.Queue`, which hands over the tensor itself, also between threads.
 
 ## References
 - [numba: memory management](https://nvidia.github.io/numba-cuda/user/memory.html)
@@ -110,6 +111,7 @@ RULE = Rule(
     summary="a stream, event, graph, numba device array, or a tensor that was received, is sent to a process and cannot be pickled",
     outcomes={
         Kind.UNPICKLABLE_CUDA: "a CUDA object that cannot be pickled is sent to another process{detail}",
+        Kind.OWN_MEMORY: "a process takes back the CUDA tensor that it sent itself, and cannot open its own memory",
     },
     repair=RepairLevel.SOMETIMES,
 )

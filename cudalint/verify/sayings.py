@@ -52,6 +52,7 @@ _SAYINGS: tuple[tuple[str, frozenset[str]], ...] = (
     (r"invalid device ordinal", frozenset({"CUD202", "CUD203", "CUD207", "CUD506"})),
     (r"at least two devices, cuda:\d+ and cuda:\d+", frozenset({"CUD202", "CUD203", "CUD204", "CUD205", "CUD506"})),
     (r"invalid resource handle|cudaErrorInvalidResourceHandle|CUDA_ERROR_INVALID_HANDLE", OF_OWNERS),
+    (r"invalid device context", frozenset({"CUD205", "CUD305"})),
     (r"cannot pin", frozenset({"CUD403"})),
     (r"device type for generator", frozenset({"CUD404"})),
     (_SAME_GPU.pattern, OF_RANKS),

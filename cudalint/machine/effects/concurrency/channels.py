@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from cudalint.machine import operators, questions
-from cudalint.machine.effects.concurrency import managers, parts
+from cudalint.machine.effects.concurrency import managers, own_memory, parts
 from cudalint.machine.effects.concurrency.receiving import received
 from cudalint.machine.effects.receivers import context_of, ended_processes, library_object, library_of
 from cudalint.machine.effects.stdlib import line_ups
@@ -139,6 +139,8 @@ def put(machine: Machine, call: Call) -> Results:
     machine.says(_channel(obj, from_outside=False), value, state, call.site)
     crossing = list(carried(value, state, Pickler.NAMES))
     found = [c for c in crossing if c.is_picklable and c.what != "lock"]
+    if (into := ref if _END not in obj.fields else _other_end(ref)) is not None:
+        own_memory.put(machine, call, into, found)
     if found or any(map(parts.taken, visited(value, state))):
         # What becomes of GPU memory is told by where it comes from.
         machine.messages.vague.add(_channel(obj, from_outside=False))
@@ -197,6 +199,7 @@ def given_away(machine: Machine, values: Iterable[Value], state: State) -> None:
         elif "<lock>" in found.fields or _END in found.fields:
             ends = {_channel(found, from_outside=outside) for outside in (True, False)}
             machine.messages.vague |= {*ends, _shared(found)}
+            state.store(ref, own_memory.lose_count(found))
 
 
 # -- what is received, and sent on -----------------------------------------------------------------------------------
@@ -446,6 +449,8 @@ def wait(machine: Machine, call: Call) -> Results:
     # What was said before tells nothing of what is said now.
     state.facts = questions.without(state.facts, told)
     if source is not None and call.path.endswith(_TAKING):
+        if (failed := own_memory.take(machine, call, source)) is not None:
+            return failed
         taken = received(machine, call, _channel(source, from_outside=True), told)
         if taken:
             return taken

@@ -83,7 +83,9 @@ def rebuild_cuda(common: Any, data: Any, gpu: int, producer: int) -> Tensor:
     cls, kind, requires = common
     _gpu.lazy_init()
     seen = driver.visible()
-    if producer != os.getpid():
+    if producer == os.getpid():
+        raise _gpu.initialization_error("invalid device context")
+    else:
         until = time.monotonic() + _GRACE
         while driver.alive(producer) and time.monotonic() < until:
             time.sleep(0.004)
