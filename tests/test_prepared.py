@@ -70,8 +70,29 @@ def test_what_an_import_takes_is_charged_to_no_entry() -> None:
 
 
 def test_an_import_that_looks_at_no_process_is_not_run_again_in_another_state() -> None:
-    slow = NAMES + "".join(f"N{n} = one()\n" for n in range(300))
+    slow = NAMES + "".join(f"N{n} = one(group.name)\n" for n in range(300))
     assert steps(names=slow, late=LATE)["late"] < 100
+
+
+GROUP = "import click\n\n\n@click.group()\ndef group():\n    pass\n\n\n"
+COMMAND = (
+    "import multiprocessing as mp\n\nfrom pkg.tools import group\n\n\ndef work(n):\n"
+    "    import torch\n\n    return float(torch.ones(n, device='cuda').sum())\n\n\n"
+    "@group.command()\ndef run():\n"
+    "    import torch\n\n    torch.cuda.init()\n    mp.get_context('fork').Pool(2).map(work, [1, 2])\n"
+)
+
+
+def test_modules_that_their_package_imports_begin_with_one_import_of_it() -> None:
+    modules = {f"pkg/tools/command_{n}": COMMAND for n in range(3)}
+    imports = "".join(f"from . import command_{n}\n" for n in range(2))
+    texts = {"pkg/__init__": "", "pkg/tools/__init__": GROUP + imports, **modules}
+    files = program(sources({f"/p/{name}.py": text for name, text in texts.items()}), load(), "/p")
+    packages = [files.importing_package(f"pkg.tools.command_{n}") for n in range(3)]
+    assert packages == ["pkg.tools", "pkg.tools", None]
+    assert [(one.code, one.span.filename) for one in found(**texts)] == [
+        ("CUD101", f"pkg/tools/command_{n}.py") for n in range(3)
+    ]
 
 
 MEETS = (
@@ -82,7 +103,7 @@ MEETS = (
 
 
 def test_an_import_that_looks_where_ranks_meet_is_run_for_all_and_each_knows_that_it_looked() -> None:
-    slow = NAMES + "".join(f"N{n} = one()\n" for n in range(300))
+    slow = NAMES + "".join(f"N{n} = one(group.name)\n" for n in range(300))
     looks = "import os\n\nADDRESS = os.environ.get('MASTER_ADDR', 'localhost')\n" + slow
     assert steps(names=looks, first=MEETS)["first"] < 100
     assert "CUD505" in [one.code for one in found(names=slow, first=MEETS)]

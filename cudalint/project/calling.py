@@ -40,10 +40,25 @@ def ways(machine: Machine, module: ir.Module, assumed: bool, state: State | None
     """The states after importing a module: of all that differ in nothing that harms a fork, the plainest."""
     state = state or State(Process(unseen=assumed), {})
     state = plainest(packages(machine, module, state), state)
+    if (found := _with_package(machine, module, state)) is not None:
+        return telling(found, state)
     if not assumed:
         return telling(machine.run_module(module, module.name, state), state)
     loaded = machine.load_one(module.name, state, top_of(module.name), Site(module.name, 0))
     return telling([after for after, _ in loaded], state)
+
+
+def _with_package(machine: Machine, module: ir.Module, state: State) -> list[State] | None:
+    """The states in which the import of its package leaves a module that the package imports, where that was prepared.
+
+    All modules of such a package begin with that one import, whichever of them is asked for.
+    """
+    package = machine.program.importing_package(module.name)
+    if package is None:
+        return None
+    frame, ref = top_of(module.name), Ref(("module", module.name))
+    states = machine.import_prepared(package, state.clone(), frame, Site(module.name, 0))
+    return states if states and all(after.get(ref) is not None for after in states) else None
 
 
 def telling(ways: Sequence[State], before: State) -> tuple[State, ...]:

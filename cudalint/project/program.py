@@ -102,6 +102,7 @@ class FileProgram:
         # How much of a module's facts another process was told.
         self._told: dict[str, int] = {}
         self._acting: dict[str, tuple[str, ...]] = {}
+        self._importing_packages: dict[str, str | None] = {}
         # How many modules an import may lead to that is run in Python's order; of more, those that do something.
         self.most_imported = MOST_IMPORTED
         self._given_gpus: frozenset[str] | None = None
@@ -449,6 +450,16 @@ class FileProgram:
     def parents(self, name: str) -> tuple[str, ...]:
         """The packages whose files run before a module's, the outermost first."""
         return self.layout.parents(name)
+
+    def importing_package(self, name: str) -> str | None:
+        """The outermost package of a module that it imports, and that imports the module: None where it has none."""
+        if name not in self._importing_packages:
+            led_to = frozenset(self.graph.reached([name], at_once=True))
+            packages = (one for one in self.parents(name) if one in led_to)
+            reached = self.graph.reached
+            found = next((one for one in packages if name in reached([one], at_once=True)), None)
+            self._importing_packages[name] = found
+        return self._importing_packages[name]
 
     def package(self, name: str) -> str | None:
         """The package that a module lies in, or is."""

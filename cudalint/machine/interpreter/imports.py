@@ -379,7 +379,7 @@ class Imports(Core):
         ref = Ref(("module", name))
         if state.get(ref) is not None:
             return [(state, (ref,))]
-        prepared = self._import_prepared(name, state, frame, site)
+        prepared = self.import_prepared(name, state, frame, site)
         if prepared:
             return [(after, (ref,)) for after in prepared]
         module = self.program.module(name, within=self._importing > 0)
@@ -395,7 +395,7 @@ class Imports(Core):
             after.stack = before
         return [(after, (ref,)) for after in states]
 
-    def _import_prepared(self, name: str, state: State, frame: Frame, site: Site) -> list[State]:
+    def import_prepared(self, name: str, state: State, frame: Frame, site: Site) -> list[State]:
         """The paths after an import that was run for other entries; none where this one has to run it."""
         if self.importer is None or self._importing or frame.tries or frame.guards_import or frame.around is not None:
             return []

@@ -19,8 +19,9 @@ from cudalint.structs import Frozen
 
 # A main module that made more than this before its next import is taken as it comes.
 MOST_OWN = 400
-# Entries begin alike and go on differently: what comes later is run by each, within its own steps.
-MOST_NAMES = 2
+# Entries begin alike and go on differently: what comes later is run by each, within its own steps. The packages of a
+# module are imported before anything of it runs: all modules in them have these in common.
+MOST_NAMES, MOST_PACKAGES = 2, 8
 
 
 class Imported(Frozen):
@@ -77,9 +78,11 @@ def begun(state: State) -> Begun | None:
         base = layer.lineage
     else:
         base = Lineage((), Process(unseen=state.process.unseen), (), {}, {}, {})
-    if len(base.names) >= MOST_NAMES or state.process.identity != base.process.identity:
+    if len(base.names) >= MOST_PACKAGES or state.process.identity != base.process.identity:
         return None
     own, counts = state.since(layer)
+    if own and len(base.names) >= MOST_NAMES:
+        return None
     return Begun(base, layer, own, counts) if len(own) <= MOST_OWN else None
 
 

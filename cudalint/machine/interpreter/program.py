@@ -58,6 +58,9 @@ class Program(Protocol):
     def parents(self, name: str) -> tuple[str, ...]:
         """The packages that are imported before a module, the outermost first."""
 
+    def importing_package(self, name: str) -> str | None:
+        """The outermost package of a module that it imports, and that imports the module: None where it has none."""
+
     def package(self, name: str) -> str | None:
         """The package that a module lies in, or is."""
 
