@@ -748,6 +748,10 @@ class Core(Hooks, ABC):
         """Run what may be called again by then, when the process did something else."""
 
     @abstractmethod
+    def runs_events(self, state: State, run: Callable[[Iterable[Value]], list[State]]) -> list[State]:
+        """The paths after the main loop of an application, which calls what was handed to it."""
+
+    @abstractmethod
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         """Call one alternative of a value."""
 
