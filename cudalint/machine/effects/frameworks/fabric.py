@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cudalint.machine.effects.frameworks.engines import spawn_unseen
-from cudalint.machine.effects.frameworks.lightning import ON_GPU, forks, refuses_to_fork
+from cudalint.machine.effects.frameworks.lightning import ON_GPU, forks, refuses_to_fork, strategy_told
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
@@ -18,7 +18,7 @@ def fabric(machine: Machine, call: Call) -> Results:
     accelerators = set(strings(call.get("accelerator") or const("auto")))
     on_gpu = bool(accelerators) and accelerators <= ON_GPU
     fields: dict[str, Value] = {
-        "<strategy>": call.get("strategy") or NONE,
+        "<strategy>": strategy_told(machine, call),
         "<cpu>": FALSE if on_gpu else TRUE,
     }
     made = LibraryObject("lightning.Fabric", fields, call.site)

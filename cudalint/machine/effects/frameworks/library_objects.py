@@ -125,12 +125,9 @@ def _first(devices: list[Dev]) -> Dev | None:
 
 
 def lent(machine: Machine, call: Call) -> Results:
-    """``atoms.get_forces()``: computes with what the attribute ``key`` of its object was set to, else with its own.
-
-    A function computes with what its parameter of that name is given.
-    """
-    state, key = call.state, call.text("key")
-    given = _attribute(call.receiver, key, state) if call.receiver is not None else call.get(key) or ()
+    """``atoms.get_forces()``: computes with what the attribute ``key`` of its object was set to, else with its own."""
+    state = call.state
+    given = _attribute(call.receiver, call.text("key"), state)
     if call.text("gpu") and (given == NONE or isinstance(constant(given), str) or not given):
         made = None if idle(machine, call) else Dev("cuda")
         return _put(machine, call, state, unknown("computed", call.site, state.process.identity), made)

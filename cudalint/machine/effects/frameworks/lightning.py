@@ -39,7 +39,7 @@ from cudalint.structs import replace
 def trainer(machine: Machine, call: Call) -> Results:
     """``Trainer(strategy=)``: starts nothing yet."""
     fields: dict[str, Value] = {
-        "<strategy>": _strategy(machine, call, _several(machine, call)),
+        "<strategy>": strategy_told(machine, call),
         "<accelerator>": call.get("accelerator") or const("auto"),
         "<several>": const(_several(machine, call)),
         "<callbacks>": call.kwargs.get("callbacks", NONE),
@@ -65,9 +65,9 @@ def _devices(call: Call) -> Value | None:
     return call.get("devices") or call.kwargs.get("gpus")
 
 
-def _strategy(machine: Machine, call: Call, several: bool | None) -> Value:
+def strategy_told(machine: Machine, call: Call) -> Value:
     """The strategy that a trainer is told; without one it forks in a notebook, where it is to use several GPUs."""
-    told, number = call.get("strategy") or NONE, _devices(call)
+    told, number, several = call.get("strategy") or NONE, _devices(call), _several(machine, call)
     is_left = told == NONE or constant(told) == "auto"
     if not is_left or not machine.program.is_notebook(machine.main) or several is False:
         return told
