@@ -41,16 +41,18 @@ def trainer(machine: Machine, call: Call) -> Results:
     fields: dict[str, Value] = {
         "<strategy>": strategy_told(machine, call),
         "<accelerator>": call.get("accelerator") or const("auto"),
-        "<several>": const(_several(machine, call)),
+        "<several>": const(several_asked(machine, call)),
         "<callbacks>": call.kwargs.get("callbacks", NONE),
     }
     made = LibraryObject("lightning.Trainer", fields, call.site)
     return [(call.state, (call.state.new(("trainer", call.site), made),))]
 
 
-def _several(machine: Machine, call: Call) -> bool | None:
+def several_asked(machine: Machine, call: Call) -> bool | None:
     """Whether ``devices=`` asks for several GPUs; none where that depends on how many there are."""
-    value = _devices(call) or const("auto")
+    # Until Lightning 2 it was gpus=, whose strategy by default was another one.
+    older = call.kwargs.get("gpus") if call.get("strategy") else None
+    value = call.get("devices") or older or const("auto")
     rows = [machine.exact_items((atom,), call.state) for atom in value if isinstance(atom, Ref)]
     if rows:
         return all(row is not None and len(row) > 1 for row in rows)
@@ -60,14 +62,9 @@ def _several(machine: Machine, call: Call) -> bool | None:
     return "," in named or (named.isdecimal() and int(named) > 1)
 
 
-def _devices(call: Call) -> Value | None:
-    # Until Lightning 2 it was gpus=.
-    return call.get("devices") or call.kwargs.get("gpus")
-
-
 def strategy_told(machine: Machine, call: Call) -> Value:
     """The strategy that a trainer is told; without one it forks in a notebook, where it is to use several GPUs."""
-    told, number, several = call.get("strategy") or NONE, _devices(call), _several(machine, call)
+    told, number, several = call.get("strategy") or NONE, call.get("devices"), several_asked(machine, call)
     is_left = told == NONE or constant(told) == "auto"
     if not is_left or not machine.program.is_notebook(machine.main) or several is False:
         return told
@@ -118,20 +115,20 @@ def _by_fork(machine: Machine, call: Call, strategies: list[str]) -> Results:
 
 def _here(machine: Machine, call: Call) -> Results:
     found = library_object(call)
-    if found is not None:
-        _runs_again(machine, call, found)
+    if found is not None and set(strings(found.fields["<accelerator>"])) <= ON_GPU:
+        starts_others(machine, call, found)
     trained = _trains(machine, call, found, call.path.rpartition(".")[2])
     return [(after, unknown("fit", call.site)) for after in trained]
 
 
-def _runs_again(machine: Machine, call: Call, trainer: LibraryObject) -> None:
+def starts_others(machine: Machine, call: Call, trainer: LibraryObject) -> None:
     """The other ranks run the program from its start: each of them uses GPU 0 where it did before it trains."""
     state = call.state
     process, early = state.process, state.process.allocated
     if process.launch is not None or process.device() is not None or not _has_ranks(machine, trainer):
         return
     is_one = devices.is_alone(state) or questions.only_rank(state.facts) is not None
-    if early is not None and not is_one and set(strings(trainer.fields["<accelerator>"])) <= ON_GPU:
+    if early is not None and not is_one:
         does = f"{call.label} starts other ranks, which run all before it, too"
         devices.early_allocation(machine, call, state, early, does)
     where = machine.chain(state, call.site, f"{call.label} selects the GPU of each rank")
@@ -140,10 +137,12 @@ def _runs_again(machine: Machine, call: Call, trainer: LibraryObject) -> None:
 
 def _has_ranks(machine: Machine, trainer: LibraryObject) -> bool:
     """Whether a trainer starts the program once more for each other rank: it is told of several, or is for several."""
-    if machine.program.is_notebook(machine.main):
+    told, several = trainer.fields["<strategy>"], constant(trainer.fields["<several>"])
+    if machine.program.is_notebook(machine.main) or several is False:
         return False
-    told, several = strings(trainer.fields["<strategy>"]), constant(trainer.fields["<several>"])
-    return several is True or (several is None and bool(told) and all(name.startswith(_AS_SCRIPTS) for name in told))
+    names = strings(told)
+    is_left = told == NONE or names == ["auto"]
+    return several is True if is_left else bool(names) and all(name.startswith(_AS_SCRIPTS) for name in names)
 
 
 # The strategies that start the program once more for each of their ranks.
