@@ -447,6 +447,10 @@ class Attributes(Core):
         if any(isinstance(atom, Tensor) for atom in filled):
             # ``self.__dict__.update(torch.load(path))``: what the file holds under this name.
             return self.item(filled, const(name), state, frame, site)
+        inherited = self.library.function(f"?.{name}")
+        if inherited is not None and inherited.get("does") == "events.loop":
+            # Of the application that its class is below.
+            return [(state, (Bound(Lib(f"?.{name}"), ref),))]
         return [(state, unknown("attribute", ref.address, name))]
 
     def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:

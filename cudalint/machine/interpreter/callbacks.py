@@ -62,9 +62,11 @@ class Callbacks(Core):
         """
         if not self.options.uses_gpu:
             return
+        values = tuple(values)
+        if function is not None:
+            self.keeps_events(values, function, state)
         only_looks = function is not None and self._only_looks(function)
         if self.messages.any_made and not only_looks:
-            values = tuple(values)
             self._given_away(values, state)
         for value in values:
             for given in value if not only_looks else ():
@@ -75,8 +77,6 @@ class Callbacks(Core):
                     self._changes(given, state)
             for atom in (one for given in value for one in self._callables(given, state)):
                 found = self._callback(atom, state)
-                if found is not None and function is not None and self.library.traits.has(function, "kept-for-events"):
-                    _keep_event(atom, state)
                 if found is None or (found.function.is_generator and self.options.in_test):
                     # pytest goes through a generator that is a fixture, and otherwise only its test does.
                     continue
@@ -189,6 +189,14 @@ class Callbacks(Core):
         if len(self.record.outcomes) == before and not _is_settled(state.process):
             self.record.entered = entered
         return results
+
+    def keeps_events(self, values: Iterable[Value], name: str, state: State) -> None:
+        """What is called ``name`` is given functions of the program, which it may keep for a main loop."""
+        if not self.options.uses_gpu or not self.library.traits.has(name, "kept-for-events"):
+            return
+        for atom in (one for value in values for given in value for one in self._callables(given, state)):
+            if self._callback(atom, state) is not None:
+                _keep_event(atom, state)
 
     def runs_events(self, state: State, run: Callable[[Iterable[Value]], list[State]]) -> list[State]:
         """The paths after the main loop of an application, which calls what was handed to it.
