@@ -238,6 +238,34 @@ def test_a_command_line_of_celery_without_a_pool_leaves_it_to_the_settings(tmp_p
         assert [f.severity.value for f in found] == expected
 
 
+RESERVES = {
+    "scoring/celery.py": TASKS["scoring/celery.py"],
+    "scoring/tasks.py": (
+        "from scoring.celery import app\n"
+        "@app.task\ndef score(path):\n    from tensorflow.keras.models import load_model\n"
+        "    return load_model(path).summary()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (" --concurrency 8", ["CUD206"]),
+        (" -c4 -P prefork", ["CUD206"]),
+        (" --concurrency=1", []),
+        (" -c 8 -P solo", []),
+        ("", []),
+    ],
+)
+def test_a_command_line_says_how_many_processes_celery_has(tmp_path: Path, words: str, expected: list[str]) -> None:
+    for name, text in (RESERVES | {"Procfile": f"worker: celery -A scoring worker{words}\n"}).items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    found = Session(load([str(tmp_path)])).check([str(tmp_path)]).findings
+    assert [f.code for f in found] == expected
+
+
 UWSGI = {
     "uwsgi.ini": "[uwsgi]\nmodule = site_app:app\nmaster = true\nprocesses = 4\n",
     "deploy/site_uwsgi.ini": "[uwsgi]\nwsgi-file = site_app.py\ncallable = app\nworkers=2\n",

@@ -183,6 +183,8 @@ ARGV = Ref("cudalint.argv")
 OF_UNKNOWN = Ref("cudalint.unknown")
 # The callbacks that were handed to what nobody knows before CUDA was used: a list.
 HANDED = Ref("cudalint.handed")
+# The functions that were handed to an application, whose main loop calls them when its user does something: a list.
+EVENTS = Ref("cudalint.events")
 # The hooks that modules and tensors have: a dict of their handles.
 HOOKS = Ref("cudalint.hooks")
 # The names of modules that were imported by their paths, by module; and which of them were entered into sys.modules.

@@ -56,8 +56,8 @@ _DOCUMENTS = re.compile(r"^---.*$", re.MULTILINE)
 # Seldon's command is told a class by its name, which an image made from source has in a variable.
 _SELDON, _SELDON_NAME = "seldon-core-microservice", "MODEL_NAME"
 _CLASS = re.compile(r"[A-Za-z_][\w.]*$")
-# By which options celery's worker is told its application and its pool.
-_APPLICATION, _POOL = ("-A", "--app"), ("-P", "--pool")
+# By which options celery's worker is told its application, its pool and how many processes that has.
+_APPLICATION, _POOL, _AT_ONCE = ("-A", "--app"), ("-P", "--pool"), ("-c", "--concurrency")
 _POOLS = frozenset({"", "prefork", "processes", "solo", "threads", "eventlet", "gevent"})
 _VARIABLE = re.compile(r"^[ \t]*(?:ENV[ \t]+|export[ \t]+)?(\w+)(?:=|[ \t]+)[\"']?([\w.]+)", re.MULTILINE)
 
@@ -116,7 +116,8 @@ class Servers(Frozen):
     ``preloaded``: module and name of each application that a server makes before it forks, and nowhere after; and the
     server, which is ``uvicorn:4`` where several workers make it for themselves. ``configured``: the configuration of
     each server that is told one: its file, and the module and name of its application. ``pools``: the module of each
-    application of celery whose worker is started, and the kind of pool it is told: none is the application's own.
+    application of celery whose worker is started, and the kind of pool it is told: none is the application's own; and
+    how many processes: ``prefork:8``.
     """
 
     preloaded: list[tuple[str, str, str]]
@@ -212,12 +213,17 @@ def _configuration(words: list[str]) -> str:
 
 
 def _of_celery(words: list[str]) -> Iterator[_Started]:
-    """The application of celery's worker, by its module, and the pool that it is told; none that is not shown."""
+    """The application of celery's worker, by its module, and the pool that it is told; none that is not shown.
+
+    Behind the pool stands how many processes it has, where that is told: ``prefork:8``.
+    """
     application = next(_set_to(words, _APPLICATION), "").partition(":")[0]
-    joined = (word.removeprefix("-P") for word in words if word.startswith("-P") and word != "-P")
-    pool = next(iter((*_set_to(words, _POOL), *joined)), "")
+    pool = next(iter((*_set_to(words, _POOL), *_joined(words, _POOL[0]))), "")
     if pool in _POOLS and _CLASS.match(application) is not None:
-        yield _Started(WORKS, application, "prefork" if pool == "processes" else pool, preloads=False)
+        joined = [word for told in _joined(words, _AT_ONCE[0]) for word in (_AT_ONCE[0], told)]
+        number = _number([*words, *joined], _AT_ONCE, 0)
+        named = "prefork" if pool == "processes" else pool
+        yield _Started(WORKS, application, f"{named}:{number}" if number else named, preloads=False)
 
 
 def _set_to(words: list[str], options: Collection[str]) -> Iterator[str]:
@@ -286,6 +292,11 @@ def _file_served(words: list[str]) -> tuple[str, str] | None:
         return None
     named = next((after for word, after in pairwise(words) if word == "--app"), "app")
     return path.removeprefix("./").removesuffix(".py").replace("/", "."), named
+
+
+def _joined(words: list[str], option: str) -> Iterator[str]:
+    """What stands in one word with a short option: ``-c4``."""
+    return (word.removeprefix(option) for word in words if word.startswith(option) and word != option)
 
 
 def _number(words: list[str], options: tuple[str, ...], by_default: int) -> int:

@@ -340,6 +340,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "instantiate": lookups.instantiate,
     "command.object": lookups.command_object,
     "command.loop": lookups.command_loop,
+    "events.loop": kept.events,
     "device.module": queries.device_module,
     "object.new": records.blank,
     "type.call": records.construct,

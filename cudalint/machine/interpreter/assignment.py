@@ -269,6 +269,7 @@ class Assignment(Core):
                 self._set_on_object(atom, attr, value, state, weak=len(owner) > 1)
             elif isinstance(atom, Unknown):
                 self.hands_over([value], state, frame, site)
+                self.keeps_events([value], f"?.{attr}", state)
                 call = self._setter_of_class(atom, attr, value, state, frame, site)
                 if call is not None:
                     return [s for s, _ in self.library_call(call)]

@@ -109,7 +109,7 @@ class Attributes(Core):
                     return [(state, _of_texts(of_path, state, site))]
                 if self.library.function(f"?.{name}") is not None:
                     return [(state, (Bound(Lib(f"?.{name}"), atom),))]
-                return [(state, unknown(sym, ".", name))]
+                return [(state, self._main_loop_of(sym, name, atom) or unknown(sym, ".", name))]
             case Dev():
                 return [(state, self._device_attribute(atom, name))]
             case Tensor():
@@ -447,7 +447,21 @@ class Attributes(Core):
         if any(isinstance(atom, Tensor) for atom in filled):
             # ``self.__dict__.update(torch.load(path))``: what the file holds under this name.
             return self.item(filled, const(name), state, frame, site)
-        return [(state, unknown("attribute", ref.address, name))]
+        # Of the application that its class is below.
+        loop = self._main_loop(f"?.{name}", ref)
+        return [(state, loop or unknown("attribute", ref.address, name))]
+
+    def _main_loop_of(self, sym: Hashable, name: str, application: Atom) -> Value:
+        """The same of what a function or class of a library gave."""
+        match sym:
+            case ("call", _, _, _, str(made_by), *_):
+                return self._main_loop(f"{self.library.canonical(made_by)}.{name}", application)
+        return ()
+
+    def _main_loop(self, path: str, application: Atom) -> Value:
+        """The method that runs what an application was given to call, where a name stands for one."""
+        entry = self.library.function(path)
+        return (Bound(Lib(path), application),) if entry is not None and entry.get("does") == "events.loop" else ()
 
     def _assume_undefined_before(self, cls: Ref, name: str, state: State) -> None:
         """Go on as if no class that is not seen, and that Python asks first, had an attribute that a user class has."""

@@ -11,7 +11,7 @@ from cudalint.ir.walk import inner_statements
 from cudalint.machine import hooked, unknowns
 from cudalint.machine.classes import Order
 from cudalint.machine.frame import Arguments, Frame, Given, Results
-from cudalint.machine.heap import HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
+from cudalint.machine.heap import EVENTS, HANDED, Class, Closure, Dict, Instance, LibraryObject, Scope, Sequence
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.outcome import OF_INHERITING, OF_LOADERS, Doubt, Kind
 from cudalint.machine.questions import NO_GPU
@@ -23,6 +23,8 @@ from cudalint.structs import replace
 # How many callbacks an entry looks at, and how many statements of each.
 MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
+# How many functions an application calls when its user does something.
+MOST_EVENTS = 16
 # Whose functions print, compare and keep what they are given: Python's own, and methods that are told by their names.
 _OF_PYTHON = frozenset({*sys.stdlib_module_names, "builtins", "?", "rich"})
 # On the path that has a GPU, which is the one on which CUDA is used.
@@ -60,9 +62,11 @@ class Callbacks(Core):
         """
         if not self.options.uses_gpu:
             return
+        values = tuple(values)
+        if function is not None:
+            self.keeps_events(values, function, state)
         only_looks = function is not None and self._only_looks(function)
         if self.messages.any_made and not only_looks:
-            values = tuple(values)
             self._given_away(values, state)
         for value in values:
             for given in value if not only_looks else ():
@@ -185,6 +189,30 @@ class Callbacks(Core):
         if len(self.record.outcomes) == before and not _is_settled(state.process):
             self.record.entered = entered
         return results
+
+    def keeps_events(self, values: Iterable[Value], name: str, state: State) -> None:
+        """What is called ``name`` is given functions of the program, which it may keep for a main loop."""
+        if not self.options.uses_gpu or not self.library.traits.has(name, "kept-for-events"):
+            return
+        for atom in (one for value in values for given in value for one in self._callables(given, state)):
+            if self._callback(atom, state) is not None:
+                _keep_event(atom, state)
+
+    def runs_events(self, state: State, run: Callable[[Iterable[Value]], list[State]]) -> list[State]:
+        """The paths after the main loop of an application, which calls what was handed to it.
+
+        Kept is what depends on what was called before; where nothing is, what it calls stays without a known caller.
+        """
+        kept = state.get(EVENTS)
+        if not isinstance(kept, Sequence) or not kept.items:
+            return [state]
+        entered, before = set(self.record.entered), len(self.record.outcomes)
+        states = run(kept.items)
+        found = [one for one in self.record.outcomes[before:] if one.kind in _OF_FORKS and not one.unsaid]
+        self.record.outcomes[before:] = found
+        if not found and not _is_settled(state.process):
+            self.record.entered = entered
+        return states
 
     def _only_looks(self, function: str) -> bool:
         """Whether a function is known, and none of those that train: of the standard library, or by what it leaves."""
@@ -366,6 +394,14 @@ def _keep(atom: Atom, state: State, function: str | None) -> None:
     kept = found.items or () if isinstance(found, Sequence) else ()
     if (atom,) not in kept and len(kept) < MOST_CALLBACKS:
         state.store(HANDED, Sequence("list", (*kept, (atom,))))
+
+
+def _keep_event(atom: Atom, state: State) -> None:
+    """Remember a function that an application calls when its user does something."""
+    found = state.get(EVENTS)
+    kept = found.items or () if isinstance(found, Sequence) else ()
+    if (atom,) not in kept and len(kept) < MOST_EVENTS:
+        state.store(EVENTS, Sequence("list", (*kept, (atom,))))
 
 
 def _is_settled(process: Process) -> bool:

@@ -250,7 +250,11 @@ class Calls(Core):
     def _call_unknown(self, atom: Atom, given: Given, comes_from: str | None) -> Results:
         """Call what nobody knows; ``comes_from``: the package that it comes from."""
         state, frame, site = given.state, given.frame, given.site
-        self.hands_over((*given.args, *given.kwargs.values()), state, frame, site, _unknown_name(atom))
+        handed = (*given.args, *given.kwargs.values())
+        self.hands_over(handed, state, frame, site, _unknown_name(atom))
+        match atom:
+            case Unknown(sym=("attribute", _, str(inherited))):
+                self.keeps_events(handed, f"?.{inherited}", state)
         method = (_unknown_name(atom) or "").removeprefix("?.") or None
         self._comes_to_hooks(_owner(atom), method, given)
         for one in _owner(atom):

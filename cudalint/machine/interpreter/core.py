@@ -748,6 +748,14 @@ class Core(Hooks, ABC):
         """Run what may be called again by then, when the process did something else."""
 
     @abstractmethod
+    def keeps_events(self, values: Iterable[Value], name: str, state: State) -> None:
+        """What is called ``name`` is given functions of the program, which it may keep for a main loop."""
+
+    @abstractmethod
+    def runs_events(self, state: State, run: Callable[[Iterable[Value]], list[State]]) -> list[State]:
+        """The paths after the main loop of an application, which calls what was handed to it."""
+
+    @abstractmethod
     def _call_atom(self, atom: Atom, given: Given) -> Results:
         """Call one alternative of a value."""
 

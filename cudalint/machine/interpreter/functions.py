@@ -8,7 +8,7 @@ from cudalint.machine.heap import Class, Closure, Generator, Instance, LibraryOb
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Unknown, Value, only
+from cudalint.machine.values import Atom, Bound, Lib, Partial, Ref, Unknown, Value, only, origin
 from cudalint.structs import replace
 
 _METHOD_KINDS = {
@@ -80,6 +80,8 @@ class Functions(Core):
                 result.extend(self.call_value(function, [value], {}, current, frame, site))
             else:
                 self.decorates(function, current, frame, Site(frame.module, decorator.ordinal))
+                if isinstance(atom, Unknown) and (package := origin(atom.sym)) is not None:
+                    self.keeps_events([value], f"{package}.decorated", current)
                 result.append((current, value))
         return result
 

@@ -8,7 +8,7 @@ from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu.arrays import like
 from cudalint.machine.effects.gpu.queries import gpu_call
 from cudalint.machine.effects.receivers import context_of, library_of, method_of
-from cudalint.machine.effects.servers import web
+from cudalint.machine.effects.servers import gunicorn, web
 from cudalint.machine.effects.servers.components import methods_called
 from cudalint.machine.effects.servers.handlers import keep_handler, registered
 from cudalint.machine.frame import Call, Raised, Results
@@ -32,6 +32,7 @@ from cudalint.machine.values import (
     Task,
     Value,
     const,
+    constant,
     only,
     strings,
     union,
@@ -329,7 +330,7 @@ def starts_workers(machine: Machine, call: Call) -> Results:
         return _served(machine, call)
     if _is_refused(machine, call):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
-    work = (task(_IMPORT, [const(target.partition(":")[0])]),) if target else ()
+    work = _serves(machine, call, target) if target else ()
     if call.text("runs"):
         work = (*work, task((Lib(call.text("runs")),), []))
     if not _starts(machine, call, work, (), number_of(count) if several else 1):
@@ -374,6 +375,16 @@ def _target(call: Call) -> str | None:
     """The text that names the application, ``"module:app"``; None where the application itself is given."""
     texts = strings(call.get(call.params[0]) or ()) if call.params else []
     return texts[0] if texts else None
+
+
+def _serves(machine: Machine, call: Call, target: str) -> tuple[Task, ...]:
+    """What a worker does that is told an application by its name: it imports its module, and answers requests."""
+    module, _, name = target.partition(":")
+    home = machine.program.resolve(call.frame.module, module, 0)
+    if home is None or not name:
+        return (task(_IMPORT, [const(module)]),)
+    is_factory = constant(call.kwargs.get("factory", NONE)) is True
+    return (gunicorn.serving_task(home, name, call.site, is_factory=is_factory),)
 
 
 def _serve_named(machine: Machine, call: Call, target: str) -> None:

@@ -13,7 +13,7 @@ from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
-from cudalint.machine.values import FALSE, NONE, TRUE, Ref, Task, Value, const, constant, only, unknown
+from cudalint.machine.values import FALSE, NONE, TRUE, Atom, Ref, Task, Value, const, constant, only, unknown
 from cudalint.structs import replace
 
 _DELAYED, _TASK = "dask.Delayed", "<task>"
@@ -49,7 +49,7 @@ def write_down(machine: Machine, call: Call) -> Results:
 def compute(machine: Machine, call: Call) -> Results:
     """``dask.compute(*tasks)``, ``task.compute()``, ``client.compute(task)``: each runs, those that it needs first."""
     given: list[Value] = [(call.receiver,)] if call.receiver is not None and _is_task(call) else call.args
-    tasks = list(dict.fromkeys(one for value in given for one in _tasks(value, call.state, 0)))
+    tasks = list(dict(one for value in given for one in _tasks(value, call.state, 0)).values())
     if not tasks and call.text("kind"):
         return environments.starts_workers(machine, call)
     states = [call.state]
@@ -63,8 +63,8 @@ def _is_task(call: Call) -> bool:
     return found is not None and found.type == _DELAYED
 
 
-def _tasks(value: Value, state: State, depth: int) -> Iterator[Task]:
-    """The tasks in a value, those in their arguments before them."""
+def _tasks(value: Value, state: State, depth: int) -> Iterator[tuple[Atom, Task]]:
+    """The tasks in a value, those in their arguments before them: two that are alike are two."""
     for atom in value if depth <= _DEEPEST else ():
         match state.get(atom) if isinstance(atom, Ref) else atom:
             case LibraryObject(type=kind, fields=fields) if kind == _DELAYED:
@@ -72,7 +72,7 @@ def _tasks(value: Value, state: State, depth: int) -> Iterator[Task]:
                 if isinstance(work, Task):
                     for argument in (*work.args, *(one for _, one in work.kwargs)):
                         yield from _tasks(argument, state, depth + 1)
-                    yield work
+                    yield atom, work
             case Sequence(items=items, element=element):
                 for one in (*(items or ()), element):
                     yield from _tasks(one, state, depth + 1)

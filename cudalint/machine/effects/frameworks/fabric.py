@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from cudalint.machine.effects.frameworks.engines import spawn_unseen
-from cudalint.machine.effects.frameworks.lightning import ON_GPU, forks, refuses_to_fork
+from cudalint.machine.effects.frameworks.lightning import (
+    ON_GPU,
+    forks,
+    refuses_to_fork,
+    several_asked,
+    starts_others,
+    strategy_told,
+)
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.frame import Call, Raised, Results
@@ -18,7 +25,8 @@ def fabric(machine: Machine, call: Call) -> Results:
     accelerators = set(strings(call.get("accelerator") or const("auto")))
     on_gpu = bool(accelerators) and accelerators <= ON_GPU
     fields: dict[str, Value] = {
-        "<strategy>": call.get("strategy") or NONE,
+        "<strategy>": strategy_told(machine, call),
+        "<several>": const(several_asked(machine, call)),
         "<cpu>": FALSE if on_gpu else TRUE,
     }
     made = LibraryObject("lightning.Fabric", fields, call.site)
@@ -37,6 +45,7 @@ def launch(machine: Machine, call: Call) -> Results:
         return _spawn(machine, call)
     after = state
     if found is not None and found.fields.get("<cpu>") == FALSE:
+        starts_others(machine, call, found)
         touched = cuda.touch(
             machine, state, call.frame, call.site, "torch", "init", call.label, Dev("cuda"), context=True
         )

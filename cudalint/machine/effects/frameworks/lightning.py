@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine import gpu_memory, questions
 from cudalint.machine.effects.concurrency.environments import named_methods
-from cudalint.machine.effects.gpu import arrays, cuda
+from cudalint.machine.effects.gpu import arrays, cuda, devices
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.torch import loaders
 from cudalint.machine.frame import Call, Raised, Results
@@ -17,20 +17,61 @@ from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.outcome import Kind
 from cudalint.machine.reporting import outcome_of
-from cudalint.machine.state import State
-from cudalint.machine.values import NONE, Bound, Const, Dev, Lib, Ref, Value, const, only, strings, unknown
+from cudalint.machine.state import Selected, State
+from cudalint.machine.values import (
+    NONE,
+    Bound,
+    Const,
+    Dev,
+    Lib,
+    Rank,
+    Ref,
+    Value,
+    const,
+    constant,
+    only,
+    strings,
+    unknown,
+)
 from cudalint.structs import replace
 
 
 def trainer(machine: Machine, call: Call) -> Results:
     """``Trainer(strategy=)``: starts nothing yet."""
     fields: dict[str, Value] = {
-        "<strategy>": call.get("strategy") or NONE,
+        "<strategy>": strategy_told(machine, call),
         "<accelerator>": call.get("accelerator") or const("auto"),
+        "<several>": const(several_asked(machine, call)),
         "<callbacks>": call.kwargs.get("callbacks", NONE),
     }
     made = LibraryObject("lightning.Trainer", fields, call.site)
     return [(call.state, (call.state.new(("trainer", call.site), made),))]
+
+
+def several_asked(machine: Machine, call: Call) -> bool | None:
+    """Whether ``devices=`` asks for several GPUs; none where that depends on how many there are."""
+    # Until Lightning 2 it was gpus=, whose strategy by default was another one.
+    older = call.kwargs.get("gpus") if call.get("strategy") else None
+    value = call.get("devices") or older or const("auto")
+    rows = [machine.exact_items((atom,), call.state) for atom in value if isinstance(atom, Ref)]
+    if rows:
+        return all(row is not None and len(row) > 1 for row in rows)
+    named = str(constant(value))
+    if named in ("auto", "-1"):
+        return None
+    return "," in named or (named.isdecimal() and int(named) > 1)
+
+
+def strategy_told(machine: Machine, call: Call) -> Value:
+    """The strategy that a trainer is told; without one it forks in a notebook, where it is to use several GPUs."""
+    told, number, several = call.get("strategy") or NONE, call.get("devices"), several_asked(machine, call)
+    is_left = told == NONE or constant(told) == "auto"
+    if not is_left or not machine.program.is_notebook(machine.main) or several is False:
+        return told
+    if number is None or constant(number) == "auto":
+        # One of them in a notebook.
+        return told
+    return const("ddp_fork") if several else (Const("ddp_fork"), Const("auto"))
 
 
 def strategy(machine: Machine, call: Call) -> Results:
@@ -74,10 +115,38 @@ def _by_fork(machine: Machine, call: Call, strategies: list[str]) -> Results:
 
 def _here(machine: Machine, call: Call) -> Results:
     found = library_object(call)
+    if found is not None and set(strings(found.fields["<accelerator>"])) <= ON_GPU:
+        starts_others(machine, call, found)
     trained = _trains(machine, call, found, call.path.rpartition(".")[2])
     return [(after, unknown("fit", call.site)) for after in trained]
 
 
+def starts_others(machine: Machine, call: Call, trainer: LibraryObject) -> None:
+    """The other ranks run the program from its start: each of them uses GPU 0 where it did before it trains."""
+    state = call.state
+    process, early = state.process, state.process.allocated
+    if process.launch is not None or process.device() is not None or not _has_ranks(machine, trainer):
+        return
+    is_one = devices.is_alone(state) or questions.only_rank(state.facts) is not None
+    if early is not None and not is_one:
+        does = f"{call.label} starts other ranks, which run all before it, too"
+        devices.early_allocation(machine, call, state, early, does)
+    where = machine.chain(state, call.site, f"{call.label} selects the GPU of each rank")
+    state.process = replace(process, allocated=None).with_device(Selected(Rank("local"), False, where))
+
+
+def _has_ranks(machine: Machine, trainer: LibraryObject) -> bool:
+    """Whether a trainer starts the program once more for each other rank: it is told of several, or is for several."""
+    told, several = trainer.fields["<strategy>"], constant(trainer.fields["<several>"])
+    if machine.program.is_notebook(machine.main) or several is False:
+        return False
+    names = strings(told)
+    is_left = told == NONE or names == ["auto"]
+    return several is True if is_left else bool(names) and all(name.startswith(_AS_SCRIPTS) for name in names)
+
+
+# The strategies that start the program once more for each of their ranks.
+_AS_SCRIPTS = ("ddp", "fsdp", "deepspeed")
 _FORKS = ("ddp_fork", "ddp_notebook")
 _SPAWNS = "ddp_spawn"
 # What a trainer is given to train on, which is pickled to ranks that it spawns.

@@ -71,7 +71,7 @@ def set_device(machine: Machine, call: Call) -> Results:
     # An option --local_rank is a rank's own, whoever launched it.
     is_rank = process.rank is not None or index == Rank("local")
     if is_rank and early is not None and first and index != 0:
-        _early_allocation(machine, call, state, early)
+        early_allocation(machine, call, state, early)
     where = machine.chain(state, call.site, f"{call.label} selects the device")
     if found and not opens:
         note_rank(machine, state, call.site, call.label, index, where)
@@ -99,7 +99,8 @@ def _index_of(devices: list[Dev]) -> Index:
     return indices.pop() if len(indices) == 1 else Rank("each", derived=bool(indices))
 
 
-def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:
+def early_allocation(machine: Machine, call: Call, state: State, early: Chain, then: str = "") -> None:
+    """A rank used GPU 0 before it selected its own, or will do so when it runs the program from its start."""
     site = early.step.site
     outcome = outcome_of(
         machine,
@@ -107,10 +108,11 @@ def _early_allocation(machine: Machine, call: Call, state: State, early: Chain) 
         Kind.ALLOCATION_BEFORE_DEVICE,
         site,
         "cost",
-        effect=machine.chain(state, call.site, call.label),
+        effect=machine.chain(state, call.site, then or call.label),
         launch=state.process.launch,
     )
-    machine.emit(replace(outcome, effect=early.steps(), subject=early.step.message))
+    steps = (*early.steps(), *outcome.effect[-1:]) if then else early.steps()
+    machine.emit(replace(outcome, effect=steps, subject=early.step.message))
 
 
 def device_object(machine: Machine, call: Call) -> Results:

@@ -181,7 +181,9 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     """A module that celery's worker imports; how the worker is started, only command lines of the project tell."""
     apps = _library_objects(state, "celery.Celery")
     told = {app.site: _pools_told(machine, frame, app) for app in apps}
-    pools = [{pool or _pool_setting(app, state) for pool in told[app.site] or [""]} for app in apps]
+    pools = [{pool or _pool_setting(app, state) for pool, _ in told[app.site] or [("", None)]} for app in apps]
+    counts = {count for app in apps for _, count in told[app.site] or [("", None)]}
+    count = max((number for number in counts if number is not None), default=None) if None not in counts else None
     if any("prefork" not in named for named in pools):
         return
     certain = bool(apps) and all(map(told.get, told)) and all(named == {"prefork"} for named in pools)
@@ -196,14 +198,15 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     for current in states:
         for site, function in [found for found in registered(current, "task") if found[0].module in homes]:
             for after in in_master(machine, current.clone(), frame, site, "master"):
-                serving = Serving("celery", site, frame, certain, daemon=True)
+                serving = Serving("celery", site, frame, certain, daemon=True, count=count)
                 fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
 
 
-def _pools_told(machine: Machine, frame: Frame, app: LibraryObject) -> list[str]:
-    """The pools of the workers that files of the project start for an application."""
+def _pools_told(machine: Machine, frame: Frame, app: LibraryObject) -> list[tuple[str, int | None]]:
+    """The pools of the workers that files of the project start for an application, and how many processes they have."""
     found = {server for home in (app.site.module, frame.module) for _, server in machine.program.preloads(home)}
-    return [server.removeprefix(WORKS) for server in sorted(found) if server.startswith(WORKS)]
+    told = [server.removeprefix(WORKS).partition(":") for server in sorted(found) if server.startswith(WORKS)]
+    return [(pool, int(number) if number else None) for pool, _, number in told]
 
 
 def _library_objects(state: State, kind: str) -> list[LibraryObject]:

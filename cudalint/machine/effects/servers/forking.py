@@ -17,7 +17,7 @@ from cudalint.structs import Frozen
 class Serving(Frozen):
     """A server that starts workers: its name, the place findings point at, whether it is sure to fork.
 
-    ``daemon``: its workers may not have children of their own.
+    ``daemon``: its workers may not have children of their own. ``count``: how many there are, where that is known.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Serving(Frozen):
     frame: Frame
     certain: bool
     daemon: bool = False
+    count: int | None = None
 
 
 def in_master(machine: Machine, state: State, frame: Frame, site: Site, kind: str) -> list[State]:
@@ -49,6 +50,7 @@ def fork_workers(machine: Machine, state: State, serving: Serving, work: tuple[T
         failures={"body": "crash"},
         tasks=(*hooks, *work),
         label="server worker",
-        shares=False,
+        count=serving.count,
+        shares=serving.count is not None and serving.count > 1,
     )
     workers.start(machine, state, serving.frame, start, Way("fork", serving.certain, explicit=True))

@@ -26,6 +26,7 @@ from cudalint.machine.values import (
     Lib,
     Partial,
     Ref,
+    Task,
     Value,
     const,
     constant,
@@ -113,14 +114,24 @@ def _served_by(making: Value) -> Value:
     return (Partial((Lib("cudalint.server.request"),), (making,), ()),)
 
 
+def serving_task(home: str, name: str, site: Site, *, is_factory: bool) -> Task:
+    """A worker that imports an application by its name, and answers a request."""
+    named = const(home), const(name), const(is_factory)
+    making: Value = (Partial((Lib("cudalint.server.import"),), named, ()),)
+    return task(_served_by(making), request_arguments(site))
+
+
 def server_request(machine: Machine, call: Call) -> Results:
     """A worker that makes its application, and one request."""
     results: Results = []
     making, *request = call.args
     for state, app in machine.call_value(making, [], {}, call.state, call.frame, call.site):
         for ready in started(machine, state, call.frame, app):
-            for handler in handlers_of(machine, ready, app):
+            handlers = handlers_of(machine, ready, app)
+            for handler in handlers:
                 results.extend(machine.call_value(handler, request, {}, ready.clone(), call.frame, call.site))
+            if not handlers:
+                results.append((ready, NONE))
     return results
 
 

@@ -57,6 +57,25 @@ def run(machine: Machine, call: Call) -> Results:
     return machine.at_any_time(call.state, lambda: _all_rounds(machine, call))
 
 
+def events(machine: Machine, call: Call) -> Results:
+    """``app.exec()``: its user does things in any order, and again, each of which calls what was handed over for it."""
+    states = machine.runs_events(call.state, lambda functions: _any_order(machine, call, list(functions)))
+    return [(state, unknown("loop", call.site)) for state in states]
+
+
+def _any_order(machine: Machine, call: Call, functions: list[Value]) -> list[State]:
+    states = [call.state]
+    for _ in range(_ROUNDS):
+        runs = [(state.clone(), function) for state in states for function in functions]
+        after = [
+            one
+            for state, function in runs
+            for one, _ in machine.call_value(function, [], {}, state, call.frame, call.site, is_open=True)
+        ]
+        states = merge([*states, *after])
+    return states
+
+
 def _waiting(scheduler: LibraryObject) -> dict[str, Value]:
     return {name: given for name, given in scheduler.fields.items() if name.startswith(_EVENT)}
 
