@@ -195,6 +195,18 @@ CASES: dict[str, tuple[str, str | None]] = {
         "        raise ValueError(mode)\n    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",
         None,
     ),
+    "a number that the program refuses out of bounds": (
+        "parser.add_argument('--split', type=float, default=0.0)\nargs = parser.parse_args()\n\n\ndef check(split):\n"
+        "    if split < 0.0 or split >= 1.0:\n        raise ValueError(split)\n\n\ncheck(args.split)\n"
+        "torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "a number that the program gets over out of bounds": (
+        "parser.add_argument('--split', type=float, default=0.0)\nargs = parser.parse_args()\n\n\ndef check(split):\n"
+        "    if split < 0.0:\n        raise ValueError(split)\n\n\ntry:\n    check(args.split)\n    torch.cuda.init()\n"
+        "except ValueError:\n    pass\nstart()\n",
+        "if `--split` is at least 0.0",
+    ),
     "a number of workers": (
         "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers > 1:\n    start()\n",
         "if `--workers` is more than 1",

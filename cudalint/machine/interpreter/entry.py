@@ -12,7 +12,16 @@ from cudalint.machine.messages import Foretold
 from cudalint.machine.offers import Offers
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.passed_over import Branches
-from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read, told_by
+from cudalint.machine.questions import (
+    Either,
+    Fact,
+    answered,
+    are_of_several_ranks,
+    asks_for_an_option,
+    may_hold,
+    read,
+    told_by,
+)
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import MOST_ASSUMED, Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -343,6 +352,10 @@ class EntryRecord(Mutable):
     def _refusals(self, fact: Fact) -> _Refusals | None:
         """Where the program refuses to go on without something; None where it does not, or much speaks against it."""
         question, answer = fact
+        if (place := self.asked.get(question)) is not None and place.needs is answer:
+            ended = [facts for facts in dict.fromkeys(self.refused) if may_hold((question, not answer), facts)]
+            if ended and not any(answered(facts, question) is (not answer) for facts in self.completed):
+                return _Refusals(ended[:MOST_WAYS], [])
         if self.cut is not None:
             return None
         refused = [facts for facts in dict.fromkeys(self.refused) if _asks_and_allows(facts, question, not answer)]
