@@ -344,8 +344,10 @@ class EntryRecord(Mutable):
         """Whether the program refuses to run where none of two things, or more, is so."""
         told = told_by(choice)
         neither = [(question, not answer) for question, answer in told]
-        if self.cut is not None or not any(all(fact in facts for fact in neither) for facts in self.refused):
+        if not _assumed_by(neither, self.refused):
             return False
+        if self.cut is not None:
+            return not _assumed_by(neither, self.completed)
         either = ((choice, True), choice.one, choice.other, *told)
         return all(any(fact in facts for fact in either) for facts in self.completed)
 
@@ -407,6 +409,11 @@ def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
     """Whether a path asked what a question is about, and this may have been the answer."""
     subject, _ = read(question)
     return any(read(known)[0] == subject for known, _ in facts) and answered(facts, question) is not (not answer)
+
+
+def _assumed_by(wanted: Iterable[Fact], paths: Iterable[Facts]) -> bool:
+    """Whether one of several paths assumes all of these facts."""
+    return any(all(fact in facts for fact in wanted) for facts in paths)
 
 
 class _Refusals(Frozen):
