@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from cudalint.finding import Finding
@@ -192,6 +194,18 @@ CASES: dict[str, tuple[str, str | None]] = {
         "args = parser.parse_args()\n\n\ndef main(gpu, mode):\n    if gpu and mode == 'cpu':\n"
         "        raise ValueError(mode)\n    torch.cuda.init()\n    start()\n\n\nmain(args.use_gpu, args.mode)\n",
         None,
+    ),
+    "a number that the program refuses out of bounds": (
+        "parser.add_argument('--split', type=float, default=0.0)\nargs = parser.parse_args()\n\n\ndef check(split):\n"
+        "    if split < 0.0 or split >= 1.0:\n        raise ValueError(split)\n\n\ncheck(args.split)\n"
+        "torch.cuda.init()\nstart()\n",
+        None,
+    ),
+    "a number that the program gets over out of bounds": (
+        "parser.add_argument('--split', type=float, default=0.0)\nargs = parser.parse_args()\n\n\ndef check(split):\n"
+        "    if split < 0.0:\n        raise ValueError(split)\n\n\ntry:\n    check(args.split)\n    torch.cuda.init()\n"
+        "except ValueError:\n    pass\nstart()\n",
+        "if `--split` is at least 0.0",
     ),
     "a number of workers": (
         "args = parser.parse_args()\ntorch.cuda.init()\nif args.workers > 1:\n    start()\n",
@@ -855,3 +869,43 @@ def test_whether_workers_use_the_gpu_is_told_and_not_which_way_they_do(result: s
     text = SHARING.replace("{result}", result)
     found = analyse([SourceFile("bench.py", text, text.encode())], Options()).findings
     assert [(finding.code, finding.condition) for finding in found] == [(code, "if `--cuda` is given")]
+
+
+_MORE_THAN_ONE = "if `--jobs` is more than 1"
+
+
+@pytest.mark.parametrize(
+    ("start", "condition"),
+    [
+        ("mp.get_context('spawn').Pool(args.jobs).map(use, [1, 2])", _MORE_THAN_ONE),
+        ("mp.get_context('spawn').Pool(min(args.jobs, os.cpu_count())).map(use, [1, 2])", _MORE_THAN_ONE),
+        ("mp.get_context('spawn').Pool(max(1, args.jobs)).map(use, [1, 2])", _MORE_THAN_ONE),
+        ("mp.get_context('spawn').Pool(max(1, min(args.jobs, len(sys.argv) - 1))).map(use, [1, 2])", _MORE_THAN_ONE),
+        (
+            "ProcessPoolExecutor(max_workers=args.jobs, mp_context=mp.get_context('spawn')).map(use, [1, 2])",
+            _MORE_THAN_ONE,
+        ),
+        ("Parallel(n_jobs=args.jobs)(delayed(use)(n) for n in range(3))", _MORE_THAN_ONE),
+        ("spawn(use, nprocs=args.jobs)", _MORE_THAN_ONE),
+        ("mp.get_context('spawn').Pool(max(2, args.jobs)).map(use, [1, 2])", None),
+    ],
+)
+def test_an_option_for_one_worker_asks_for_several_where_it_is_given(start: str, condition: str | None) -> None:
+    found = _of_workers(start)
+    assert [(f.code, f.condition) for f in found] == [("CUD201", condition)]
+
+
+@pytest.mark.parametrize("number", ["min(1, os.cpu_count())", "max(1, min(len(sys.argv), 1))", "min(args.jobs, 1)"])
+def test_one_worker_at_most_shares_no_gpu(number: str) -> None:
+    assert _of_workers(f"mp.get_context('spawn').Pool({number}).map(use, [1, 2])") == ()
+
+
+def _of_workers(start: str) -> Sequence[Finding]:
+    text = (
+        "import argparse\nimport multiprocessing as mp\nimport os\nimport sys\n"
+        "from concurrent.futures import ProcessPoolExecutor\nimport torch\nfrom joblib import Parallel, delayed\n"
+        "from torch.multiprocessing import spawn\ndef use(n):\n    torch.zeros(n, device='cuda')\n"
+        "if __name__ == '__main__':\n    parser = argparse.ArgumentParser()\n"
+        f"    parser.add_argument('--jobs', type=int, default=1)\n    args = parser.parse_args()\n    {start}\n"
+    )
+    return analyse([SourceFile("jobs.py", text, text.encode())], Options()).findings

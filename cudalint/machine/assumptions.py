@@ -56,6 +56,7 @@ class Asking(Frozen):
     happens on a GPU or not by the answer. ``required``: it is asserted, and the program ends where it does not hold.
     ``fits``: it is part of what a pattern asks, and ``whole`` is that pattern. ``picks``: a dict is asked by a key that
     is not known, and ``whole`` is where that is done. ``gets``: ``whole`` is an item that may not be there.
+    ``needs``: the answer without which the program raises an exception at once.
     """
 
     whole: Site
@@ -66,6 +67,7 @@ class Asking(Frozen):
     fits: bool = False
     picks: bool = False
     gets: bool = False
+    needs: bool | None = None
 
 
 def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]:

@@ -139,9 +139,24 @@ def at_least(value: Value) -> int | None:
     return None
 
 
+def at_most(value: Value) -> int | None:
+    """The number that a value is at the most; None where that is not known."""
+    match only(value):
+        case Const(value=int(number)):
+            return number
+        case Unknown(sym=(str(kind), "down", int(reached), *_)) if kind == _COUNTED:
+            return reached
+    return None
+
+
 def some_number(least: int, name: str, site: Site) -> Value:
     """A number of which only that is known."""
     return unknown(_COUNTED, "up", least, site, name)
+
+
+def no_more_than(most: int, name: str, site: Site) -> Value:
+    """A number of which only that is known."""
+    return unknown(_COUNTED, "down", most, site, name)
 
 
 def _is_of_processors(sym: Hashable) -> bool:

@@ -652,6 +652,11 @@ def choices(facts: tuple[Fact, ...]) -> list[Either]:
     return [sym for sym, _ in facts if type(sym) is Either]
 
 
+def may_hold(fact: Fact, facts: tuple[Fact, ...]) -> bool:
+    """Whether a path assumes something, by itself or as one of several things of which one is so."""
+    return fact in facts or any(fact in told_by(choice) for choice in choices(facts))
+
+
 def _left_over(facts: tuple[Fact, ...], wanted: Hashable) -> bool | None:
     """What one of two facts says where the other one does not hold."""
     given = choices(facts)

@@ -18,6 +18,8 @@ MOST_MODULES = 6
 MOST_CALLERS = 6
 MOST_LEVELS = 5
 MOST_USERS = 100
+# Of functions that call another one, and that no root of theirs led to, so many are looked at.
+_MOST_BESIDE = 3
 
 Place = tuple[str, int]
 
@@ -64,6 +66,13 @@ class Callers(Mutable):
         owner = _class_of(of)
         callers = self._of(of) if owner is not None else []
         return callers if all(_class_of(caller) == owner for caller in callers) else []
+
+    def beside(self, of: Caller, seen: Collection[Place]) -> list[Caller]:
+        """The functions that call a function, and make its object where it is a method, ``seen`` ones left out."""
+        owner = _class_of(of)
+        words = {owner[1].rpartition(".")[2]} if owner is not None else None
+        callers = [c for c in self._of(of) if c.place not in seen and _class_of(c) != owner]
+        return [c for c in callers if words is None or c.function.mentions(words)][:_MOST_BESIDE]
 
     def _of(self, callee: Caller) -> list[Caller]:
         if callee.place not in self._known:

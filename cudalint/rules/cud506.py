@@ -90,6 +90,7 @@ use the global rank as a device too (`device_ids=[rank]`, `f"cuda:{rank}"`), and
 ## When it stays silent
 - The argument is the local rank, or the rank modulo `torch.cuda.device_count()`.
 - The ranks come from `mp.spawn` on one machine: its number is a local rank.
+- The program has its ranks meet on their own machine (`MASTER_ADDR` is `localhost` or `127.0.0.1`): there is no second one.
 - The rank is used for anything but a device.
 
 ## References

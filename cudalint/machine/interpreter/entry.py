@@ -12,7 +12,16 @@ from cudalint.machine.messages import Foretold
 from cudalint.machine.offers import Offers
 from cudalint.machine.outcome import OF_INHERITING, Doubt, Kind, Outcome
 from cudalint.machine.passed_over import Branches
-from cudalint.machine.questions import Either, Fact, answered, are_of_several_ranks, asks_for_an_option, read, told_by
+from cudalint.machine.questions import (
+    Either,
+    Fact,
+    answered,
+    are_of_several_ranks,
+    asks_for_an_option,
+    may_hold,
+    read,
+    told_by,
+)
 from cudalint.machine.started import ProcessRecord
 from cudalint.machine.state import MOST_ASSUMED, Process, State
 from cudalint.machine.trace import Site, TraceStep
@@ -335,14 +344,20 @@ class EntryRecord(Mutable):
         """Whether the program refuses to run where none of two things, or more, is so."""
         told = told_by(choice)
         neither = [(question, not answer) for question, answer in told]
-        if self.cut is not None or not any(all(fact in facts for fact in neither) for facts in self.refused):
+        if not _assumed_by(neither, self.refused):
             return False
+        if self.cut is not None:
+            return not _assumed_by(neither, self.completed)
         either = ((choice, True), choice.one, choice.other, *told)
         return all(any(fact in facts for fact in either) for facts in self.completed)
 
     def _refusals(self, fact: Fact) -> _Refusals | None:
         """Where the program refuses to go on without something; None where it does not, or much speaks against it."""
         question, answer = fact
+        if (place := self.asked.get(question)) is not None and place.needs is answer:
+            ended = [facts for facts in dict.fromkeys(self.refused) if may_hold((question, not answer), facts)]
+            if ended and not any(answered(facts, question) is (not answer) for facts in self.completed):
+                return _Refusals(ended[:MOST_WAYS], [])
         if self.cut is not None:
             return None
         refused = [facts for facts in dict.fromkeys(self.refused) if _asks_and_allows(facts, question, not answer)]
@@ -394,6 +409,11 @@ def _asks_and_allows(facts: Facts, question: Hashable, answer: bool) -> bool:
     """Whether a path asked what a question is about, and this may have been the answer."""
     subject, _ = read(question)
     return any(read(known)[0] == subject for known, _ in facts) and answered(facts, question) is not (not answer)
+
+
+def _assumed_by(wanted: Iterable[Fact], paths: Iterable[Facts]) -> bool:
+    """Whether one of several paths assumes all of these facts."""
+    return any(all(fact in facts for fact in wanted) for facts in paths)
 
 
 class _Refusals(Frozen):

@@ -12,7 +12,7 @@ from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Instance, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.joining import MOST_STATES
-from cudalint.machine.questions import plain
+from cudalint.machine.questions import answered, plain
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, Atom, Ref, Value, only, unknown
@@ -66,7 +66,10 @@ class Statements(Core):
 
     def _if(self, node: ir.If, state: State, frame: Frame) -> list[State]:
         asked, telling, left = state.facts, state.telling, _number_left(frame)
+        known_questions = len(self.record.asked)
         yes, no = self.branch(node.test, state, frame)
+        if no and not frame.tries and node.body and isinstance(node.body[-1], ir.Raise):
+            self._note_needs(known_questions, no)
         if yes and no:
             known = set(map(id, asked))
             for current in (*yes, *no):
@@ -83,6 +86,14 @@ class Statements(Core):
             for current in after:
                 current.telling = telling
         return after
+
+    def _note_needs(self, known: int, left: list[State]) -> None:
+        """Of what a test asked first, remember the answers with which alone the program goes on."""
+        asked = self.record.asked
+        for question in tuple(asked)[known:]:
+            answers = {answered(state.facts, question) for state in left}
+            if len(answers) == 1:
+                asked[question] = replace(asked[question], needs=answers.pop())
 
     def _leave_out(self, node: ir.If, state: State, frame: Frame, *, takes_body: bool) -> None:
         """Note which functions are called in the branch that is not taken."""

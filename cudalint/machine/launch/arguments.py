@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from cudalint.ir.nodes import ParamKind
+from cudalint.machine import counting, operators, questions
 from cudalint.machine.frame import Call
 from cudalint.machine.heap import Closure, Dict
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.state import State
-from cudalint.machine.values import Const, Ref, Task, Unknown, Value, constant, integer, only, union, unknown
+from cudalint.machine.trace import Site
+from cudalint.machine.values import Const, Ref, Task, Unknown, Value, const, constant, integer, only, union, unknown
+from cudalint.structs import replace
 
 
 def count_of(value: Value | None, default_many: bool = True) -> bool:
@@ -17,7 +20,37 @@ def count_of(value: Value | None, default_many: bool = True) -> bool:
     numbers = [a.value for a in value if isinstance(a, Const) and isinstance(a.value, int)]
     if len(numbers) == len(value):
         return any(n != 1 for n in numbers)
-    return True
+    most = counting.at_most(value)
+    return most is None or most > 1
+
+
+def default_of(value: Value) -> int | None:
+    """The number that an option has by default, where users may give it another one; None of anything else."""
+    default = next((number for atom in value if (number := integer((atom,))) is not None), None)
+    return default if len(value) > 1 and questions.is_option(value) else None
+
+
+def beyond_default(machine: Machine, value: Value, state: State, site: Site) -> list[tuple[State, Value]]:
+    """``args.epochs``: more than the default of an option is the user's to ask for; the default stands for the rest."""
+    default = default_of(value)
+    if default is None:
+        return [(state, value)]
+    more = operators.compare(">", value, const(default), ("range", site))
+    answer, sym = machine.truth(more, state)
+    if answer is not None or sym is None:
+        return [(state, const(default) if answer is False else value)]
+    other = state.split(sym)
+    return [(state, value), (other, const(default))]
+
+
+def by_number(machine: Machine, call: Call, name: str) -> list[Call]:
+    """``Pool(args.jobs)``: where one worker is the default of an option, several are the user's to ask for."""
+    value = call.get(name)
+    default = None if value is None else default_of(value)
+    if value is None or default != 1:
+        return [call]
+    numbers = beyond_default(machine, value, call.state, call.site)
+    return [replace(call, state=state, kwargs={**call.kwargs, name: number}) for state, number in numbers]
 
 
 def number_of(value: Value | None) -> int | None:

@@ -79,10 +79,16 @@ class Assumed:
         return launching(module, self.files.facts(module.name), launchers(self.files))
 
     def _assume_for(self, name: str, launcher: Caller, in_test: bool, ran: dict[Place, bool]) -> Iterator[Ran]:
-        """Run a launcher that no root led to: by the methods of its own class that call it, else by itself.
+        """Run a launcher that no root led to: by what makes its object and calls it, by the methods of its own class
+        that call it, else by itself.
 
         ``ran``: those that were run for another launcher of the module, to which they are added.
         """
+        for caller in () if in_test else self._who_calls.beside(launcher, self.reached.before):
+            if not self.reached.has(caller.place) and not self.reached.has(launcher.place):
+                yield from self._assume_caller(name, caller, ran)
+        if self.reached.has(launcher.place):
+            return
         callers = () if in_test else tuple(self._who_calls.in_its_class(launcher))
         for caller in callers:
             if caller.place not in ran:

@@ -11,7 +11,7 @@ from cudalint.machine.heap import BEGAN, Generator, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, pickling_errors, workers
-from cudalint.machine.launch.arguments import count_of, number_of, task
+from cudalint.machine.launch.arguments import by_number, count_of, number_of, task
 from cudalint.machine.launch.crossing import Pickler
 from cudalint.machine.launch.launching import Ended, Start, Way
 from cudalint.machine.launch.tasks import one_task
@@ -42,6 +42,10 @@ _LISTED = const("list")
 
 def parallel(machine: Machine, call: Call) -> Results:
     """``Parallel(n_jobs=, backend=)``; None stands for what was configured around it."""
+    return [(one.state, _parallel(one)) for one in by_number(machine, call, "n_jobs")]
+
+
+def _parallel(call: Call) -> Value:
     given = call.get("n_jobs") or NONE
     fields: dict[str, Value] = {
         "<jobs>": given if given != NONE else call.state.process.joblib_jobs or NONE,
@@ -51,7 +55,7 @@ def parallel(machine: Machine, call: Call) -> Results:
         "<waits>": const(call.kwargs.get("return_as", _LISTED) == _LISTED),
     }
     made = LibraryObject("joblib.Parallel", fields, call.site)
-    return [(call.state, (call.state.new(("parallel", call.site), made),))]
+    return (call.state.new(("parallel", call.site), made),)
 
 
 def imported(machine: Machine, call: Call) -> Results:

@@ -17,6 +17,7 @@ from cudalint.machine.joining import kept_state
 from cudalint.machine.launch import launching, lending, pickling_errors, workers
 from cudalint.machine.launch.arguments import (
     arguments,
+    by_number,
     count_of,
     failures,
     is_length,
@@ -58,9 +59,14 @@ def pool(machine: Machine, call: Call) -> Results:
 
     ``kind = "remembers"``: of an object that has one, and what its model says of its arguments counts.
     """
-    state = call.state
     if choices.idle(machine, call):
-        return [(state, unknown("pool", call.site))]
+        return [(call.state, unknown("pool", call.site))]
+    calls = by_number(machine, call, call.text("workers", "processes"))
+    return [result for one in calls for result in _pool(machine, one)]
+
+
+def _pool(machine: Machine, call: Call) -> Results:
+    state = call.state
     if bootstrapping(machine, call, "Pool()") or daemon_child(machine, call, "Pool()"):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
     library = library_of(call)
@@ -513,11 +519,16 @@ _LATER = frozenset({"apply_async", "imap", "imap_unordered", "map_async", "starm
 
 
 def workers_end(machine: Machine, call: Call) -> Results:
-    """``pool.join()``, ``executor.shutdown()``, the end of ``with executor``: all tasks are done."""
+    """``pool.join()``, ``executor.shutdown()``, the end of ``with executor``: all tasks are done.
+
+    ``kind = "killed"``: the workers are ended, and nobody is told of what they were at.
+    """
     found = library_object(call)
     if found is None or call.get("wait") == FALSE:
         return [(call.state, NONE)]
     lending.awaited(machine, call.state, found.site)
+    if call.text("kind") == "killed":
+        return [(call.state, NONE)]
     states = [call.state]
     for future in found.fields.get(_PROMISED, ()):
         states = [after for state in states for after in called_back(machine, call, future, state)]
@@ -661,7 +672,8 @@ def executor(machine: Machine, call: Call) -> Results:
         context = _context_of_limited(call) or _context_of_library(call)
     if context is None:
         launching.fix_default(machine, state, library, call.site, "ProcessPoolExecutor()")
-    return [(state, (_made_executor(call, library, context),))]
+    calls = by_number(machine, call, call.text("workers", "max_workers"))
+    return [(one.state, (_made_executor(one, library, context),)) for one in calls]
 
 
 def _made_executor(call: Call, library: str, context: Value | None) -> Ref:

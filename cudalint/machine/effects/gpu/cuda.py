@@ -260,6 +260,8 @@ def note_rank(machine: Machine, state: State, site: Site, what: str, index: Inde
     if index.kind != "global":
         machine.record.local_choices.add(tuple(step.site for step in where.steps()))
         return
+    if _meets_at_home(state.process):
+        return
     # Where nothing tells of several machines, there may be one only, on which both numbers are equal.
     known = state.process.local_rank_at_hand
     machine.emit(
@@ -276,6 +278,15 @@ def note_rank(machine: Machine, state: State, site: Site, what: str, index: Inde
             benign=not known,
         )
     )
+
+
+def _meets_at_home(process: Process) -> bool:
+    """Whether the program has its ranks meet on their own machine: it is the only one, and both numbers are equal."""
+    address = process.environ("MASTER_ADDR") or ()
+    return bool(address) and all(isinstance(atom, Const) and atom.value in _AT_HOME for atom in address)
+
+
+_AT_HOME = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def open_beside(machine: Machine, state: State, site: Site, what: str) -> None:

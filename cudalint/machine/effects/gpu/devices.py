@@ -70,7 +70,9 @@ def set_device(machine: Machine, call: Call) -> Results:
     first = process.device() is None and not process.in_thread
     # An option --local_rank is a rank's own, whoever launched it.
     is_rank = process.rank is not None or index == Rank("local")
-    if is_rank and early is not None and first and index != 0:
+    # An unseen caller that joined the group may have selected the device as well: this one selects it again.
+    is_told = process.unseen and process.launch is None and process.group is None
+    if is_rank and not is_told and early is not None and first and index != 0:
         early_allocation(machine, call, state, early)
     where = machine.chain(state, call.site, f"{call.label} selects the device")
     if found and not opens:

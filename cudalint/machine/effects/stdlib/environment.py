@@ -40,7 +40,7 @@ from cudalint.text import settings as texts
 _RANKS = {"LOCAL_RANK": "local", "RANK": "global", "SLURM_LOCALID": "local", "SLURM_PROCID": "global",
           "OMPI_COMM_WORLD_LOCAL_RANK": "local", "OMPI_COMM_WORLD_RANK": "global"}  # fmt: skip
 # What whoever starts a program tells it.
-_OF_STARTER = frozenset({"WORLD_SIZE", VISIBLE})
+_OF_STARTER = frozenset({"MASTER_ADDR", "WORLD_SIZE", VISIBLE})
 # What launchers other than torchrun tell a rank.
 OF_OTHER_LAUNCHERS = frozenset(_RANKS) - {"LOCAL_RANK", "RANK"}
 _OF_SLURM = frozenset({"SLURM_LOCALID", "SLURM_PROCID"})

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from itertools import product as combinations
 
-from cudalint.machine import counting, operators, questions, sets
+from cudalint.machine import counting, operators, sets
 from cudalint.machine.effects.gpu import arrays
 from cudalint.machine.effects.stdlib import containers
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import ITER, NOTHING_LEFT, TAKEN_OF, Dict, Generator, Instance, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch.arguments import is_length
+from cudalint.machine.launch.arguments import beyond_default, default_of, is_length
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import NONE, TRUE, Bound, Const, Ref, Unknown, Value, const, integer, only, union, unknown
@@ -33,16 +33,11 @@ def range_(machine: Machine, call: Call) -> Results:
 
 def _counted(machine: Machine, call: Call) -> list[tuple[State, list[Value]]]:
     """``range(args.epochs)``: more rounds than the default of an option has are the user's to ask for."""
-    state, args, end = call.state, call.args, min(len(call.args), 2) - 1
-    default = next((number for atom in args[end] if (number := integer((atom,))) is not None), None) if args else None
-    if default is None or len(args[end]) < 2 or not questions.is_option(args[end]):
-        return [(state, args)]
-    fewer = [*args[:end], const(default), *args[end + 1 :]]
-    answer, sym = machine.truth(operators.compare(">", args[end], const(default), ("range", call.site)), state)
-    if answer is not None or sym is None:
-        return [(state, fewer if answer is False else args)]
-    other = state.split(sym)
-    return [(state, args), (other, fewer)]
+    if not call.args:
+        return [(call.state, [])]
+    end = min(len(call.args), 2) - 1
+    numbers = beyond_default(machine, call.args[end], call.state, call.site)
+    return [(state, [*call.args[:end], number, *call.args[end + 1 :]]) for state, number in numbers]
 
 
 def _range(state: State, args: list[Value], site: Site) -> Results:
@@ -382,14 +377,7 @@ def consume(machine: Machine, call: Call) -> Results:
     if not call.args:
         return [(call.state, unknown("consume", call.site))]
     if len(call.args) > 1 and call.path in _CHOICES:
-        numbers = [integer(value) for value in call.args]
-        known = [number for number in numbers if number is not None]
-        if None not in numbers or (known and _CHOICES[call.path] is min and _stays_least(min(known), call.args)):
-            return [(call.state, const(_CHOICES[call.path](known)))]
-        least = _least(call)
-        if least is not None and least > 0:
-            return [(call.state, counting.some_number(least, call.path, call.site))]
-        return arrays.like(machine, call)
+        return [result for one in _by_option(machine, call) for result in _choice(machine, one)]
     left = _left_early(machine, call) if call.path in _VERDICTS else None
     if left is not None:
         return left
@@ -408,6 +396,38 @@ def consume(machine: Machine, call: Call) -> Results:
         answer = union(rounds) if asks and call.path in _CHOICES else _answer(machine, call, rounds, state)
         results.extend((s, answer or value) for s, value in arrays.like(machine, inner))
     return results
+
+
+def _by_option(machine: Machine, call: Call) -> list[Call]:
+    """``min(args.jobs, os.cpu_count())``: more than one is the user's to ask for where one is the default."""
+    defaults = [default_of(value) for value in call.args]
+    place = next((i for i, default in enumerate(defaults) if default is not None and default <= 1), None)
+    if place is None:
+        return [call]
+    numbers = beyond_default(machine, call.args[place], call.state, call.site)
+    before, after = call.args[:place], call.args[place + 1 :]
+    return [replace(call, state=state, args=[*before, number, *after]) for state, number in numbers]
+
+
+def _choice(machine: Machine, call: Call) -> Results:
+    """``max`` and ``min`` of several values, as far as these are numbers, or their bounds are known."""
+    numbers = [integer(value) for value in call.args]
+    known = [number for number in numbers if number is not None]
+    if None not in numbers or (known and _CHOICES[call.path] is min and _stays_least(min(known), call.args)):
+        return [(call.state, const(_CHOICES[call.path](known)))]
+    least, most = _least(call), _most(call)
+    if least is not None and least == most:
+        return [(call.state, const(least))]
+    if least is not None and least > 0:
+        return [(call.state, counting.some_number(least, call.path, call.site))]
+    if most is not None and all(_is_some_number(value) for value in call.args):
+        return [(call.state, counting.no_more_than(most, call.path, call.site))]
+    return arrays.like(machine, call)
+
+
+def _is_some_number(value: Value) -> bool:
+    """Whether a value is a number, or nothing of it is known that says otherwise."""
+    return all(isinstance(atom, Unknown) or integer((atom,)) is not None for atom in value)
 
 
 def _left_early(machine: Machine, call: Call) -> Results | None:
@@ -507,11 +527,21 @@ _CHOICES: dict[str, Callable[[list[int]], int]] = {"builtins.max": max, "builtin
 
 def _least(call: Call) -> int | None:
     """The number that the greatest or the least of several is at the least: ``min(8, os.cpu_count())`` is 1 or more."""
-    bounds = [counting.at_least(value) for value in call.args]
+    return _bound(call, [counting.at_least(value) for value in call.args], max)
+
+
+def _most(call: Call) -> int | None:
+    """The number that it is at the most: ``max(1, min(1, n))`` is 1 or less."""
+    return _bound(call, [counting.at_most(value) for value in call.args], min)
+
+
+def _bound(call: Call, bounds: list[int | None], alone: Callable[[list[int]], int]) -> int | None:
+    """What bounds of the values say of the chosen one: some of them are enough where it is chosen by ``alone``."""
     known = [bound for bound in bounds if bound is not None]
-    if call.kwargs or not known or (_CHOICES[call.path] is min and len(known) < len(bounds)):
+    choice = _CHOICES[call.path]
+    if call.kwargs or not known or (choice is not alone and len(known) < len(bounds)):
         return None
-    return _CHOICES[call.path](known)
+    return choice(known)
 
 
 def _stays_least(number: int, values: Iterable[Value]) -> bool:

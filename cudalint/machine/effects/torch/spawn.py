@@ -8,7 +8,7 @@ from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch import lending, workers
-from cudalint.machine.launch.arguments import arguments, count_of, number_of, task
+from cudalint.machine.launch.arguments import arguments, by_number, count_of, number_of, task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
 from cudalint.machine.values import (
@@ -38,10 +38,14 @@ def count_at_start(call: Call) -> int | None:
 
 def spawn(machine: Machine, call: Call) -> Results:
     """``torch.multiprocessing.spawn`` and ``start_processes``: ranks, by spawn unless the call names another method."""
-    state = call.state
     name = call.path.rpartition(".")[2]
     if bootstrapping(machine, call, f"{name}()") or daemon_child(machine, call, f"{name}()"):
-        return machine.fail(state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+        return machine.fail(call.state, call.frame, Raised(None, ("RuntimeError", "AssertionError")))
+    return [result for one in by_number(machine, call, "nprocs") for result in _spawn(machine, one, name)]
+
+
+def _spawn(machine: Machine, call: Call, name: str) -> Results:
+    state = call.state
     given = None if name == "spawn" else call.get("start_method")
     methods = ["spawn"] if given is None else strings(given)
     function = call.get("fn") or ()
