@@ -104,6 +104,7 @@ class PreparedImports(Mutable):
             record.reads_words,
             record.offers.made,
             frozenset(machine.meeting_seen),
+            frozenset(machine.called_back),
         )
         return _Known(done, read, is_of_any=not machine.asked_for_callers)
 
@@ -124,7 +125,7 @@ def _is_contained(machine: Machine) -> bool:
     record = machine.record
     if record.outcomes or record.launches or record.serves or record.protected or record.spent:
         return False
-    if record.local_choices or record.device_first or record.outlived or record.expected or machine.called_back:
+    if record.local_choices or record.device_first or record.outlived or record.expected:
         return False
     if machine.puts or machine.sent or machine.saved:
         return False

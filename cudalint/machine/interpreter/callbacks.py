@@ -309,12 +309,12 @@ class Callbacks(Core):
         return None
 
     def _is_new(self, closure: Closure) -> bool:
-        """Whether a function was not run by this entry; an import that is prepared leaves it to the entries."""
+        """Whether a function was not run by this entry."""
         place = Site(closure.module, closure.function.ordinal)
         if place in self.called_back or place in self.record.entered or len(self.called_back) >= MOST_CALLBACKS:
             return False
         self.called_back.add(place)
-        return not self.options.purpose.prepares
+        return True
 
     def _forget_counts(self, atom: Atom, closure: Closure, state: State) -> None:
         """What a method counts on its object is any number by the time that it is called."""

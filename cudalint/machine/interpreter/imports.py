@@ -412,6 +412,7 @@ class Imports(Core):
         self.record.reads_words |= done.reads_words
         self.record.offers.made.update(done.offers)
         self.meeting_seen |= done.meeting
+        self.called_back |= done.called_back
         self.record.asked = {**done.asked, **self.record.asked}
         self.record.cut = self.record.cut or done.cut
         return paths
