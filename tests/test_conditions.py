@@ -887,6 +887,11 @@ _MORE_THAN_ONE = "if `--jobs` is more than 1"
         ),
         ("Parallel(n_jobs=args.jobs)(delayed(use)(n) for n in range(3))", _MORE_THAN_ONE),
         ("spawn(use, nprocs=args.jobs)", _MORE_THAN_ONE),
+        (
+            "if args.jobs > len(sys.argv):\n        print('too many')\n        args.jobs = len(sys.argv)\n"
+            "    mp.get_context('spawn').Pool(args.jobs).map(use, [1, 2])",
+            _MORE_THAN_ONE,
+        ),
         ("mp.get_context('spawn').Pool(max(2, args.jobs)).map(use, [1, 2])", None),
     ],
 )

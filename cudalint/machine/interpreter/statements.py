@@ -11,11 +11,12 @@ from cudalint.machine.assumptions import Asking
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.heap import Closure, Instance, Scope
 from cudalint.machine.interpreter.core import Core
+from cudalint.machine.interpreter.spelling import spelled
 from cudalint.machine.joining import MOST_STATES
-from cudalint.machine.questions import answered, plain
+from cudalint.machine.questions import DEVICES, answered, is_option, plain
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import NONE, Atom, Ref, Value, only, unknown
+from cudalint.machine.values import NONE, Atom, Ref, Unknown, Value, only, unknown
 from cudalint.structs import replace
 
 # What ``assert`` raises.
@@ -67,6 +68,8 @@ class Statements(Core):
     def _if(self, node: ir.If, state: State, frame: Frame) -> list[State]:
         asked, telling, left = state.facts, state.telling, _number_left(frame)
         known_questions = len(self.record.asked)
+        capped = _capped(node)
+        option = () if capped is None else self._option(capped, state, frame)
         yes, no = self.branch(node.test, state, frame)
         if no and not frame.tries and node.body and isinstance(node.body[-1], ir.Raise):
             self._note_needs(known_questions, no)
@@ -80,12 +83,30 @@ class Statements(Core):
             frame.undecided.add(node.ordinal)
         if self.parents and node.body and isinstance(node.body[-1], ir.Raise):
             yes = self._refused(node.test, yes, frame, as_none=True)
-        after = [*self.block(node.body, self.joined(yes), frame), *self.block(node.orelse, self.joined(no), frame)]
+        taken = self.block(node.body, self.joined(yes), frame)
+        if capped is not None and option:
+            taken = self._as_option(capped, option, taken, frame)
+        after = [*taken, *self.block(node.orelse, self.joined(no), frame)]
         if _number_left(frame) == left:
             # Those that stay apart are told so when they meet.
             for current in after:
                 current.telling = telling
         return after
+
+    def _option(self, node: ir.Expr, state: State, frame: Frame) -> Value:
+        """What users may give for an option that has a default, where an expression is that."""
+        found = self.eval(node, state.clone(), frame)
+        value = found[0][1] if len(found) == 1 else ()
+        return value if len(value) > 1 and is_option(value) else ()
+
+    def _as_option(self, capped: ir.Expr, option: Value, states: list[State], frame: Frame) -> list[State]:
+        """``if args.jobs > most: args.jobs = most``: a number that users may give is that number, or less."""
+        result: list[State] = []
+        for state in states:
+            for after, now in self.eval(capped, state, frame):
+                is_unknown = any(isinstance(atom, Unknown) for atom in now) and DEVICES[0] not in now
+                result.extend(self.assign(capped, option, after, frame, capped.ordinal) if is_unknown else [after])
+        return result
 
     def _note_needs(self, known: int, left: list[State]) -> None:
         """Of what a test asked first, remember the answers with which alone the program goes on."""
@@ -251,6 +272,23 @@ class Statements(Core):
             return states, []
         branches = [self.branch(case.guard, current, frame) for current in states]
         return [s for yes, _ in branches for s in yes], [s for _, no in branches for s in no]
+
+
+def _capped(node: ir.If) -> ir.Expr | None:
+    """What a statement makes smaller where it is larger than something: ``if n > most: n = most``."""
+    match node:
+        case ir.If(test=ir.Compare(left=number, op=">" | ">="), body=body, orelse=()):
+            pass
+        case ir.If(test=ir.Compare(op="<" | "<=", right=number), body=body, orelse=()):
+            pass
+        case _:
+            return None
+    match body[-1] if body else None:
+        case ir.Assign(targets=(target,)) if isinstance(number, ir.Name | ir.Attr) and spelled(target) == spelled(
+            number
+        ):
+            return number
+    return None
 
 
 def _number_left(frame: Frame) -> int:
