@@ -30,9 +30,9 @@ class Imported(Frozen):
     ``ways`` holds what it made and changed, once for each path that came out of it; ``entered`` are the functions that
     it ran, ``commands`` those that it registered for a library to call; ``cut`` is the bound that it met, ``asked`` are
     the questions on which its paths split, ``meeting`` the variables about the ranks' meeting that it saw or set,
-    ``called_back`` the callbacks that were looked at. All chains of what it did begin with ``root``, in whose place an entry has the steps that led it to the import. ``neutral``: it
-    asked its process for nothing and changed nothing in it, so that it does the same whatever became of the process
-    otherwise.
+    ``called_back`` the callbacks that were looked at. All chains of what it did begin with ``root``, in whose place
+    an entry has the steps that led it to the import. ``neutral``: it asked its process for nothing and changed
+    nothing in it, so that it does the same whatever became of the process otherwise.
     """
 
     root: TraceStep
