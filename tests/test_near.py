@@ -120,11 +120,6 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("a module that the fork server imports first asks for a GPU", "devices.py"),
     ("a program that sets Django up and starts workers", "scoring/models.py"),
     ("a configuration names the class of a handler", "handlers.py"),
-    ("a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811", "sp.py"),
-    (
-        "a thread of Qt asks the driver and starts a process: jianchang512/pyvideotrans#811",
-        "videotrans/task/trans_create.py",
-    ),
     # What is found stands in the module of the handler, or of the ranks; only its trace begins here.
     ("a handler of a file that knows nothing of the application that names it", "main.py"),
     ("ranks that another program starts, all of which see all GPUs", "launcher.py"),

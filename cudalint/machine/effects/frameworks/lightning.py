@@ -115,7 +115,8 @@ def _by_fork(machine: Machine, call: Call, strategies: list[str]) -> Results:
 
 def _here(machine: Machine, call: Call) -> Results:
     found = library_object(call)
-    if found is not None and set(strings(found.fields["<accelerator>"])) <= ON_GPU:
+    accelerators = () if found is None else strings(found.fields["<accelerator>"])
+    if found is not None and accelerators and set(accelerators) <= ON_GPU:
         starts_others(machine, call, found)
     trained = _trains(machine, call, found, call.path.rpartition(".")[2])
     return [(after, unknown("fit", call.site)) for after in trained]
