@@ -29,6 +29,7 @@ Two H200, driver 580, torch 2.11, NCCL 2.28, Python 3.12, two ranks.
 | --- | --- |
 | `.cuda()`, then `set_device(rank)` | works; each rank holds a context and memory on GPU 0 |
 | `set_device(rank)`, then `.cuda()` | works, nothing of rank 1 on GPU 0 |
+| a tensor on `"cuda"`, then `Trainer(devices=2).fit()` or `Fabric(devices=2).launch()` of Lightning 2.6 | works; rank 1 runs the program from its start and holds that tensor on GPU 0, too |
 
 A context alone takes about 600 MiB on this GPU (CUD201).
 
