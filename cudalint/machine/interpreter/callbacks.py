@@ -25,6 +25,8 @@ MOST_CALLBACKS = 8
 MOST_CALLBACK_STEPS = 300
 # How many functions an application calls when its user does something.
 MOST_EVENTS = 16
+# How many statements these run in all, beside those of the entry.
+MOST_EVENT_STEPS = 1_200
 # Whose functions print, compare and keep what they are given: Python's own, and methods that are told by their names.
 _OF_PYTHON = frozenset({*sys.stdlib_module_names, "builtins", "?", "rich"})
 # On the path that has a GPU, which is the one on which CUDA is used.
@@ -202,16 +204,21 @@ class Callbacks(Core):
         """The paths after the main loop of an application, which calls what was handed to it.
 
         Kept is what depends on what was called before; where nothing is, what it calls stays without a known caller.
+        Where that takes more steps than it may, the program goes on as if nothing had been called.
         """
         kept = state.get(EVENTS)
-        if not isinstance(kept, Sequence) or not kept.items:
+        left = MOST_EVENT_STEPS - self.steps_aside
+        if not isinstance(kept, Sequence) or not kept.items or left <= 0:
             return [state]
-        entered, before = set(self.record.entered), len(self.record.outcomes)
-        states = run(kept.items)
-        found = [one for one in self.record.outcomes[before:] if one.kind in _OF_FORKS and not one.unsaid]
-        self.record.outcomes[before:] = found
+        record, functions, idle = self.record, kept.items, state.clone()
+        entered, before, cut, spent = set(record.entered), len(record.outcomes), record.cut, record.spent
+        results = self._aside(left, lambda: [(one, ()) for one in run(functions)])
+        states = [idle] if record.spent else [one for one, _ in results]
+        record.cut, record.spent = cut, spent
+        found = [one for one in record.outcomes[before:] if one.kind in _OF_FORKS and not one.unsaid]
+        record.outcomes[before:] = found
         if not found and not _is_settled(state.process):
-            self.record.entered = entered
+            record.entered = entered
         return states
 
     def _only_looks(self, function: str) -> bool:
