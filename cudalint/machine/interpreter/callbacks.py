@@ -210,16 +210,11 @@ class Callbacks(Core):
         left = MOST_EVENT_STEPS - self.steps_aside
         if not isinstance(kept, Sequence) or not kept.items or left <= 0:
             return [state]
-        record, functions, idle = self.record, kept.items, state.clone()
-        entered, before, cut, spent = set(record.entered), len(record.outcomes), record.cut, record.spent
-        results = self._aside(left, lambda: [(one, ()) for one in run(functions)])
-        states = [idle] if record.spent else [one for one, _ in results]
-        record.cut, record.spent = cut, spent
-        found = [one for one in record.outcomes[before:] if one.kind in _OF_FORKS and not one.unsaid]
-        record.outcomes[before:] = found
+        functions, idle, entered = kept.items, state.clone(), set(self.record.entered)
+        results, found = self._keeping(_OF_FORKS, left, lambda: [(one, ()) for one in run(functions)])
         if not found and not _is_settled(state.process):
-            record.entered = entered
-        return states
+            self.record.entered = entered
+        return [idle] if results is None else [one for one, _ in results]
 
     def _only_looks(self, function: str) -> bool:
         """Whether a function is known, and none of those that train: of the standard library, or by what it leaves."""
@@ -375,17 +370,28 @@ class Callbacks(Core):
 
     def _keeps_of(self, kinds: frozenset[Kind], function: Value, copy: State, frame: Frame, site: Site) -> bool:
         """Call a function on a copy, and keep what goes wrong in it, of these kinds; whether something does."""
-        record = self.record
-        cut, spent, before = record.cut, record.spent, len(record.outcomes)
         inner = Frame(frame.scope, frame.module)
         # Who calls back a generator goes through what it gives.
-        self._aside(
-            MOST_CALLBACK_STEPS, lambda: self.drained(self.call_value(function, [], {}, copy, inner, site), inner)
+        _, found = self._keeping(
+            kinds,
+            MOST_CALLBACK_STEPS,
+            lambda: self.drained(self.call_value(function, [], {}, copy, inner, site), inner),
         )
+        return found
+
+    def _keeping(self, kinds: frozenset[Kind], most: int, call: Callable[[], Results]) -> tuple[Results | None, bool]:
+        """Call aside, and of what goes wrong keep these kinds: the results, and whether something does.
+
+        None where there were more steps than ``most``: the entry goes on as if it had not been cut.
+        """
+        record = self.record
+        cut, spent, before = record.cut, record.spent, len(record.outcomes)
+        results = self._aside(most, call)
+        is_whole = not record.spent
         record.cut, record.spent = cut, spent
         found = [o for o in record.outcomes[before:] if o.kind in kinds and not o.unsaid]
         record.outcomes[before:] = found
-        return bool(found)
+        return (results if is_whole else None), bool(found)
 
 
 def _is_called(method: str, closures: Iterable[Closure]) -> bool:

@@ -38,7 +38,7 @@ def put(machine: Machine, call: Call, channel: Ref, crossing: list[Carried]) -> 
         return
     line = _line(found)
     if line is None or len(line) >= _MOST:
-        state.store(channel, replace(found, fields={**found.fields, _LINE: NONE}))
+        state.store(channel, lose_count(found))
         return
     memory = next((one for one in crossing if one.certain and one.is_picklable and one.is_shared), None)
     one = _Put(state.process.identity)
@@ -78,7 +78,7 @@ def lose_count(channel: LibraryObject) -> LibraryObject:
 
 
 def _is_its_own(machine: Machine, channel: LibraryObject, state: State) -> bool:
-    """Whether nobody else can hold a channel: it was made here, and no process has been started since."""
+    """Whether nobody else can hold a channel: no process has been started, and it leads to none that runs elsewhere."""
     return not machine.record.launches and not state.process.dead and "<users>" not in channel.fields
 
 

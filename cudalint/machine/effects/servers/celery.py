@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from cudalint.machine.effects.receivers import library_object
 from cudalint.machine.effects.servers import django
 from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
@@ -182,8 +184,6 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     apps = _library_objects(state, "celery.Celery")
     told = {app.site: _pools_told(machine, frame, app) for app in apps}
     pools = [{pool or _pool_setting(app, state) for pool, _ in told[app.site] or [("", None)]} for app in apps]
-    counts = {count for app in apps for _, count in told[app.site] or [("", None)]}
-    count = max((number for number in counts if number is not None), default=None) if None not in counts else None
     if any("prefork" not in named for named in pools):
         return
     certain = bool(apps) and all(map(told.get, told)) and all(named == {"prefork"} for named in pools)
@@ -198,7 +198,7 @@ def from_outside(machine: Machine, state: State, frame: Frame) -> None:
     for current in states:
         for site, function in [found for found in registered(current, "task") if found[0].module in homes]:
             for after in in_master(machine, current.clone(), frame, site, "master"):
-                serving = Serving("celery", site, frame, certain, daemon=True, count=count)
+                serving = Serving("celery", site, frame, certain, daemon=True, count=_most(told.values()))
                 fork_workers(machine, after, serving, (task(function, [unknown("argument", site)]),))
 
 
@@ -207,6 +207,13 @@ def _pools_told(machine: Machine, frame: Frame, app: LibraryObject) -> list[tupl
     found = {server for home in (app.site.module, frame.module) for _, server in machine.program.preloads(home)}
     told = [server.removeprefix(WORKS).partition(":") for server in sorted(found) if server.startswith(WORKS)]
     return [(pool, int(number) if number else None) for pool, _, number in told]
+
+
+def _most(told: Iterable[list[tuple[str, int | None]]]) -> int | None:
+    """How many processes a worker has at the most; None where one of them is not told how many."""
+    counts = [count for workers in told for _, count in workers or [("", None)]]
+    known = [count for count in counts if count is not None]
+    return max(known) if known and len(known) == len(counts) else None
 
 
 def _library_objects(state: State, kind: str) -> list[LibraryObject]:
