@@ -235,20 +235,25 @@ def _first(pair: tuple[str, Chain]) -> str:
     return pair[0]
 
 
-def _seen(state: State, framework: str) -> Value:
-    """The GPUs that a process sees: by the variable, or by the one of all that it has TensorFlow see."""
-    by_variable = state.process.environ(VISIBLE) or ()
-    choice = state.process.visible_choice if framework == "tensorflow" else ()
+def one_of_all(choice: Value, state: State) -> Atom | None:
+    """The number of the GPU of all that is chosen alone, as in ``gpus[n]`` and ``[gpus[n]]``."""
     atom = only(choice)
     listed = state.get(atom) if isinstance(atom, Ref) else None
     if isinstance(listed, Sequence) and listed.items is not None and len(listed.items) == 1:
         atom = only(listed.items[0])
     match atom:
-        case Unknown(sym=((kind, _), "[]", (key,))) if kind == questions.EVERY_GPU[0] and key != Const(0):
-            return (key,) if isinstance(key, Const | Rank | Unknown) else by_variable
-        case _:
-            # The first of them is what other frameworks use as well.
-            return by_variable
+        case Unknown(sym=((kind, _), "[]", (key,))) if kind == questions.EVERY_GPU[0]:
+            return key if isinstance(key, Const | Rank | Unknown) else None
+    return None
+
+
+def _seen(state: State, framework: str) -> Value:
+    """The GPUs that a process sees: by the variable, or by the one of all that it has TensorFlow see."""
+    number = one_of_all(state.process.visible_choice, state) if framework == "tensorflow" else None
+    # The first of them is what other frameworks use as well.
+    if number is None or number == Const(0):
+        return state.process.environ(VISIBLE) or ()
+    return (number,)
 
 
 def _open_context(
