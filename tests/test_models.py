@@ -169,6 +169,7 @@ STATEFUL = {
     "group": "process",
     "group.destroy": "process",
     "group.select": "process",
+    "group.engine": "process",
     "accelerator": "process",
     "transformers.arguments": "process",
     "environ.set": "process",

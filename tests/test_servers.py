@@ -364,6 +364,37 @@ def test_a_command_of_several_rows_of_yaml_is_one(tmp_path: Path) -> None:
     assert deployed(tmp_path, LOADS, **{"compose.yaml": text}) == [("site_app.py", "CUD104", "error", 5)]
 
 
+WALKS = """\
+import importlib
+import pkgutil
+import apis
+from fastapi import FastAPI
+app = FastAPI()
+def load(package):
+    if isinstance(package, str):
+        package = importlib.import_module(package)
+    for _, name, is_package in pkgutil.walk_packages(package.__path__):
+        path = f"{package.__name__}.{name}"
+        importlib.import_module(path)
+        if is_package:
+            load(path)
+load("apis")
+"""
+
+
+def test_an_application_that_walks_through_a_package_imports_what_lies_deep_in_it(tmp_path: Path) -> None:
+    # gladiaio/gladia#507
+    for folder in ("apis", "apis/image", "apis/image/text"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "__init__.py").write_text("", encoding="utf-8")
+    model = "import torch\nMODEL = torch.nn.Linear(3, 4).cuda()\n"
+    (tmp_path / "apis/image/text/classify.py").write_text(model, encoding="utf-8")
+    (tmp_path / "main.py").write_text(WALKS, encoding="utf-8")
+    (tmp_path / "serve.sh").write_text("#!/bin/bash\ngunicorn main:app --workers 4\n", encoding="utf-8")
+    found = Session(load([str(tmp_path)])).check([str(tmp_path)]).findings
+    assert [(f.code, f.span.start.row) for f in found] == [("CUD201", 5)]
+
+
 BOUND = {
     5: "if __name__ == '__main__':\n    app = None\nelse:\n    app = site_app.app\n",
     2: "from site_app import app\n",

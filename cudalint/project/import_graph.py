@@ -139,7 +139,17 @@ class ImportGraph(Mutable):
             homes.extend(self.child(home, part) for part in found.names if home is not None)
         for home in dict.fromkeys(homes):
             if home is not None and home in self.sources and self.layout.package(home) == home:
-                yield from self.submodules(home)[:MOST_BESIDE]
+                is_walked = facts.may_import_all_beside
+                yield from self._within_all(home) if is_walked else self.submodules(home)[:MOST_BESIDE]
+
+    def _within_all(self, package: str) -> list[str]:
+        """The modules of a package and of those in it, as many as what walks through it is taken to import."""
+        found = list(self.submodules(package))
+        for one in found:
+            if len(found) >= MOST_BESIDE:
+                break
+            found.extend(self.submodules(one) if self.layout.package(one) == one else ())
+        return found[:MOST_BESIDE]
 
     def reached(self, names: Sequence[str], *, at_once: bool) -> list[str]:
         """What some modules lead to; ``at_once``: as they are imported."""

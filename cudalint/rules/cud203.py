@@ -5,7 +5,8 @@ A task sets `CUDA_VISIBLE_DEVICES` in a worker that serves several tasks.
 ## What it does
 Reports the assignment when it stands in a function that a pool runs task by task (joblib, `Pool`,
 `ProcessPoolExecutor`), when its value differs between the tasks, and when the task uses CUDA. Likewise in a loop of a
-process that serves one message after another.
+process that serves one message after another, and `tf.config.set_visible_devices(gpus[n], "GPU")` with the number of
+the task: TensorFlow refuses the second one (`Visible devices cannot be modified after being initialized`).
 
 ## Why it is bad
 The first task of each worker gets the GPU it asked for. The driver then stays with that choice for the life of the

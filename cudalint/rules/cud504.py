@@ -5,8 +5,9 @@ A rank allocates CUDA memory before it selects its GPU.
 ## What it does
 Reports the call that allocates on the default device (`.cuda()`, `device="cuda"`, a library object that lands on
 the GPU) in a rank that calls `torch.cuda.set_device(...)` only afterwards. And `torch.load(path)` in ranks that each use a
-GPU of their own, where the program itself saves CUDA tensors to that path: without `map_location` they go back to the GPU
-from which they were saved, which is one for all ranks.
+GPU of their own, where the program itself saves CUDA tensors to that path, or saves them in a dict that has all the keys
+(two at least) which it asks of what it loaded: without `map_location` they go back to the GPU from which they were saved,
+which is one for all ranks.
 
 ## Why it is bad
 All ranks begin on GPU 0. What they allocate there stays there, along with a context of each: GPU 0 carries hundreds

@@ -28,7 +28,7 @@ _PROCESSES = frozenset(
         "transformers.train", "workers",
     }
 )  # fmt: skip
-_SELECTS = frozenset({"group.select", "set-device", "visible"})
+_SELECTS = frozenset({"group.engine", "group.select", "set-device", "visible"})
 _MAKES = frozenset({"estimator", "module.init", "move", "placed", "tensor"})
 _GPU = {
     "query": "asks the driver: later forks cannot use CUDA",

@@ -593,6 +593,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "group.destroy": ranks.destroy,
     "group.initialized": ranks.is_initialized,
     "group.select": ranks.select,
+    "group.engine": loaders.beside_engine,
     "collective": ranks.collective,
     "collective.batch": ranks.batched,
     "collective.object": ranks.object_collective,

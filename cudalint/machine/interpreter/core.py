@@ -159,6 +159,8 @@ class Core(Hooks, ABC):
         self.given_back: Value = ()
         # What goes wrong where a file is loaded, should the program save values on the GPU to it later on.
         self.loaded: dict[Atom, list[Outcome]] = {}
+        # The same for files of which nobody knows who saved them, with the keys that are asked of each.
+        self.loads: dict[Hashable, tuple[Outcome, set[str]]] = {}
         self.evaluated: Counter[Site] = Counter()
         # The functions that unknown ones were given and that were tried out, and the work of that.
         self.called_back: set[Site] = set()
@@ -354,6 +356,7 @@ class Core(Hooks, ABC):
         self.saved = {**before.saved}
         self.made_files = {*before.made_files}
         self.loaded = {place: [*found] for place, found in before.loaded.items()}
+        self.loads = {sym: (found, {*asked}) for sym, (found, asked) in before.loads.items()}
         self.evaluated = before.evaluated.copy()
         self.called_back = {*before.called_back}
 

@@ -165,6 +165,8 @@ class Items(Core):
         if before := self._put_before(atom, state):
             return self.item(before, key, state, frame, site)
         put = unknowns.put_there(atom, item_field(key), state)
+        if atom.sym in self.loads and isinstance(name := constant(key), str):
+            self.loads[atom.sym][1].add(name)
         if frame.waits_for_key and not put and self._lacks_key(atom, key, state, frame, site):
             return []
         return [(state, put or unknown(atom.sym, "[]", key))]

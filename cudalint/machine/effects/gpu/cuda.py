@@ -8,12 +8,13 @@ from itertools import takewhile
 from cudalint.machine import questions
 from cudalint.machine.frame import Frame, Raised
 from cudalint.machine.gpu_memory import memory_of, owner_of
+from cudalint.machine.heap import Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.outcome import Doubt, Kind, Outcome
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Context, Launch, Process, State
 from cudalint.machine.trace import Chain, Site
-from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Unknown, Value, const, constant, only
+from cudalint.machine.values import Atom, Const, Dev, Index, Rank, Ref, Unknown, Value, const, constant, only
 from cudalint.structs import Frozen, replace
 
 FAILS = frozenset({"driver", "init", "use", "touch"})
@@ -80,7 +81,7 @@ def touch(
     if effect in POISONS:
         state.process = process = _poison(machine, state, site, framework, effect, what)
     if context:
-        _open_context(machine, state, frame, site, what, device)
+        _open_context(machine, state, frame, site, what, device, _seen(state, framework))
     return state
 
 
@@ -234,10 +235,32 @@ def _first(pair: tuple[str, Chain]) -> str:
     return pair[0]
 
 
-def _open_context(machine: Machine, state: State, frame: Frame, site: Site, what: str, device: Dev | None) -> None:
+def one_of_all(choice: Value, state: State) -> Atom | None:
+    """The number of the GPU of all that is chosen alone, as in ``gpus[n]`` and ``[gpus[n]]``."""
+    atom = only(choice)
+    listed = state.get(atom) if isinstance(atom, Ref) else None
+    if isinstance(listed, Sequence) and listed.items is not None and len(listed.items) == 1:
+        atom = only(listed.items[0])
+    match atom:
+        case Unknown(sym=((kind, _), "[]", (key,))) if kind == questions.EVERY_GPU[0]:
+            return key if isinstance(key, Const | Rank | Unknown) else None
+    return None
+
+
+def _seen(state: State, framework: str) -> Value:
+    """The GPUs that a process sees: by the variable, or by the one of all that it has TensorFlow see."""
+    number = one_of_all(state.process.visible_choice, state) if framework == "tensorflow" else None
+    # The first of them is what other frameworks use as well.
+    if number is None or number == Const(0):
+        return state.process.environ(VISIBLE) or ()
+    return (number,)
+
+
+def _open_context(
+    machine: Machine, state: State, frame: Frame, site: Site, what: str, device: Dev | None, visible: Value
+) -> None:
     process = state.process
     index = current_index(process, device)
-    visible = process.environ(VISIBLE) or ()
     there = f" on GPU {index}" if isinstance(index, int) else ""
     where = machine.chain(state, site, f"{what} opens a context{there}")
     prepared = process.launch is not None and process.launch.stage == "initializer"

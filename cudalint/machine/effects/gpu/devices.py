@@ -6,11 +6,11 @@ from cudalint.machine import operators, questions
 from cudalint.machine.effects.gpu import choices
 from cudalint.machine.effects.gpu import current as contexts
 from cudalint.machine.effects.gpu.arrays import EVERY
-from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, note_rank, touch
+from cudalint.machine.effects.gpu.cuda import THREAD_DEFAULT, current_index, index_value, note_rank, one_of_all, touch
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.outcome import NUMBERED, Kind
+from cudalint.machine.outcome import NUMBERED, Doubt, Kind
 from cudalint.machine.questions import IN_ENVIRONMENT
 from cudalint.machine.reporting import outcome_of
 from cudalint.machine.state import Selected, State
@@ -338,23 +338,24 @@ def visible(machine: Machine, call: Call) -> Results:
     started = dict(process.initialised).get("tensorflow")
     choice = call.args[0] if call.args else call.kwargs.get("devices", NONE)
     chosen = process.visible_choice
+    launch = process.launch
+    reused = launch is not None and launch.reused and state.second_round
     changes = chosen != choice and not (chosen == () and _is_every(choice))
-    if started is not None and not process.dead and changes:
-        launch = process.launch
-        reused = launch is not None and launch.reused and state.second_round
-        machine.emit(
-            outcome_of(
-                machine,
-                state,
-                Kind.VISIBLE_PER_TASK if reused else Kind.VISIBLE_TOO_LATE,
-                call.site,
-                "crash",
-                cause=started,
-                effect=machine.chain(state, call.site, f"{call.label} after TensorFlow started the GPU"),
-                subject=call.label,
-                launch=launch,
-            )
+    if started is not None and not process.dead and (changes or (reused and _is_of_task(choice, state))):
+        found = outcome_of(
+            machine,
+            state,
+            Kind.VISIBLE_PER_TASK if reused else Kind.VISIBLE_TOO_LATE,
+            call.site,
+            "crash",
+            cause=started,
+            effect=machine.chain(state, call.site, f"{call.label} after TensorFlow started the GPU"),
+            subject=call.label,
+            launch=launch,
         )
+        if reused and launch is not None and launch.each:
+            found = replace(found, certain=False, doubt=found.doubt or Doubt.TASKS)
+        machine.emit(found)
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     after = touch(machine, state, call.frame, call.site, "tensorflow", "touch", call.label, None)
     if after is None:
@@ -364,6 +365,14 @@ def visible(machine: Machine, call: Call) -> Results:
         hidden = hidden | {"tensorflow"}
     after.process = replace(after.process, visible_choice=choice, hidden=hidden)
     return [(after, NONE)]
+
+
+def _is_of_task(choice: Value, state: State) -> bool:
+    """Whether each task has another GPU: ``gpus[n]`` of a number by which tasks are told apart."""
+    match one_of_all(choice, state):
+        case Rank(kind="each"):
+            return True
+    return False
 
 
 def _is_every(choice: Value) -> bool:

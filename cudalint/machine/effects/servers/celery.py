@@ -9,8 +9,7 @@ from cudalint.machine.effects.servers import django
 from cudalint.machine.effects.servers.forking import Serving, fork_workers, in_master
 from cudalint.machine.effects.servers.handlers import is_function, keep_handler, registered
 from cudalint.machine.frame import Call, Frame, Results
-from cudalint.machine.function_attributes import give_attribute
-from cudalint.machine.heap import Class, Closure, Instance, LibraryObject, Scope
+from cudalint.machine.heap import Instance, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.state import State
@@ -31,6 +30,8 @@ from cudalint.machine.values import (
 from cudalint.served import WORKS
 from cudalint.structs import replace
 
+# What a task's class made, whether the function takes it, and the function.
+_DECORATED = 3
 _IN_MASTER = frozenset({"worker_init", "celeryd_init", "celeryd_after_setup", "worker_before_create_process"})
 
 
@@ -87,12 +88,13 @@ def celery_settings(machine: Machine, call: Call) -> Results:
 
 
 def celery_task(machine: Machine, call: Call) -> Results:
-    """``@app.task``: run by workers later; with ``base=`` and ``bind=`` its first argument is made here and now."""
+    """``@app.task``: run by workers later; the instance of its ``base=`` is made here and now."""
     state = call.state
     function = call.args[0] if call.args else ()
     if not is_function(function, state):
-        made = _bound_to_base(machine, call)
-        return [(state, (Partial((Lib("cudalint.celery.task"),), (made,), ()),))]
+        is_bound = const(constant(call.kwargs.get("bind", NONE)) is True)
+        taking = [(after, (made, is_bound)) for after, made in _of_base(machine, call)]
+        return [(after, (Partial((Lib("cudalint.celery.task"),), first, ()),)) for after, first in taking]
     keep_handler(state, "task", call.site, function)
     return [(state, function)]
 
@@ -109,35 +111,27 @@ def celery_register(machine: Machine, call: Call) -> Results:
 
 
 def celery_bound_task(machine: Machine, call: Call) -> Results:
-    """The function that ``@app.task(...)`` decorates."""
-    first, function = (call.args[0], call.args[1]) if len(call.args) > 1 else (NONE, unknown("task", call.site))
-    run = function if first == NONE else (Partial(function, (first,), ()),)
+    """The function that ``@app.task(...)`` decorates: of a class of the program, a task is an instance that runs it."""
+    if len(call.args) < _DECORATED:
+        return [(call.state, unknown("task", call.site))]
+    base, is_bound, function = call.args[:_DECORATED]
+    own = only(base)
+    made = call.state.get(own) if isinstance(own, Ref) else None
+    first = (base if base != NONE else unknown("bound task", call.site),) if constant(is_bound) is True else ()
+    run: Value = (Partial(function, first, ()),) if first else function
     keep_handler(call.state, "task", call.site, run)
-    _has_methods_of(machine, function, first, call.state)
-    return [(call.state, function)]
+    if not isinstance(made, Instance) or not isinstance(own, Ref):
+        return [(call.state, function)]
+    call.state.store(own, replace(made, attributes={**made.attributes, "run": run}))
+    return [(call.state, base)]
 
 
-def _has_methods_of(machine: Machine, function: Value, base: Value, state: State) -> None:
-    """A task is an instance of its ``base=``: by its name, what that has is called."""
-    task_, own = only(function), only(base)
-    made = state.get(own) if isinstance(own, Ref) else None
-    if not isinstance(task_, Ref) or own is None or not isinstance(made, Instance):
-        return
-    scopes = [state.get(one.scope) for one in machine.mro(made.cls, state) if isinstance(one, Class)]
-    for name in dict.fromkeys(name for scope in scopes if isinstance(scope, Scope) for name in scope.variables):
-        closure, method = state.get(task_), machine.user_method(made, name, state)
-        if isinstance(closure, Closure) and method is not None and not name.startswith("__"):
-            give_attribute(task_, closure, name, (Bound(method, own),), state)
-
-
-def _bound_to_base(machine: Machine, call: Call) -> Value:
-    if constant(call.kwargs.get("bind", NONE)) is not True:
-        return NONE
+def _of_base(machine: Machine, call: Call) -> Results:
+    """What ``base=`` makes: celery makes it in the main process, before it forks."""
     base = call.kwargs.get("base")
     if base is None:
-        return unknown("bound task", call.site)
-    found = machine.call_value(base, [], {}, call.state, call.frame, call.site)
-    return found[0][1] if len(found) == 1 and found[0][0] is call.state else unknown("bound task", call.site)
+        return [(call.state, NONE)]
+    return machine.call_value(base, [], {}, call.state, call.frame, call.site)
 
 
 def signal_connect(machine: Machine, call: Call) -> Results:

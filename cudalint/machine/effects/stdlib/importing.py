@@ -106,10 +106,13 @@ def _named_module(machine: Machine, importer: str, name: str, level: int, packag
 def listed(machine: Machine, call: Call) -> Results:
     """``pkgutil.iter_modules(__path__)``: a record for each module of a package of the project, where these are few."""
     home = _listed_package(machine, call)
-    found = () if home is None else machine.program.submodules(home)
-    is_deep = call.path.endswith("walk_packages") and any(map(machine.program.submodules, found))
     prefix = constant(call.get("prefix") or const(""))
-    if not 0 < len(found) <= _MOST_LISTED or is_deep or not isinstance(prefix, str):
+    if home is None or not isinstance(prefix, str):
+        return plain.unmodelled(machine, call)
+    found = [(one, prefix + one.rpartition(".")[2]) for one in machine.program.submodules(home)]
+    if call.path.endswith("walk_packages"):
+        found = _walked(machine, call, found)
+    if not 0 < len(found) <= _MOST_LISTED:
         return plain.unmodelled(machine, call)
     state, site = call.state, call.site
     scope = state.new(("listed", site), Scope({}, None, call.frame.module, "class"))
@@ -117,12 +120,22 @@ def listed(machine: Machine, call: Call) -> Results:
     fields = tuple((name, None) for name in ("module_finder", "name", "ispkg"))
     cls = state.new(("listed class", site), Class(*_INFO, call.frame.module, (base,), scope, site, fields, True))
     rows: list[Value] = []
-    for one in found:
+    for one, name in found:
         is_package = const(machine.program.package(one) == one)
-        name = const(prefix + one.rpartition(".")[2])
-        attributes = {"module_finder": unknown("finder", site), "name": name, "ispkg": is_package}
+        attributes = {"module_finder": unknown("finder", site), "name": const(name), "ispkg": is_package}
         rows.append((state.new(("listed row", site, one), Instance(cls, attributes, site)),))
     return [(state, (state.new(("listed rows", site), Sequence("list", tuple(rows))),))]
+
+
+def _walked(machine: Machine, call: Call, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Modules and, below each package that is imported by its name here, what that has; one that is none is passed."""
+    rows = []
+    for one, name in found:
+        rows.append((one, name))
+        if machine.program.package(one) == one and machine.program.resolve(call.frame.module, name, 0) == one:
+            below = [(m, f"{name}.{m.rpartition('.')[2]}") for m in machine.program.submodules(one)]
+            rows += _walked(machine, call, below)
+    return rows
 
 
 def _listed_package(machine: Machine, call: Call) -> str | None:

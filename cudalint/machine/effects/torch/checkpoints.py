@@ -8,7 +8,7 @@ from cudalint.machine import file_names, operators, questions
 from cudalint.machine.effects.gpu import arrays, choices, cuda
 from cudalint.machine.effects.stdlib import buffers, copies
 from cudalint.machine.frame import Call, Results
-from cudalint.machine.heap import LibraryObject
+from cudalint.machine.heap import Dict, LibraryObject
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.launch.crossing import Pickler, carried
 from cudalint.machine.outcome import Kind, Outcome
@@ -34,6 +34,7 @@ def save(machine: Machine, call: Call) -> Results:
             machine.loaded.pop(place, None)
         elif machine.saved[place] and has_own_gpu(call.state.process):
             _found_by_the_next_run(machine, place)
+            _resumed(machine, value, call.state)
     state: State | None = call.state
     for one in found:
         if state is not None and one.what not in ("lock", "unpicklable"):
@@ -64,9 +65,10 @@ def load(machine: Machine, call: Call) -> Results:
         device = (sources[0] if sources and all(sources) else None) or _saved_in(call)
         device = device or _saved_where_listed(machine, call)
     if device is None:
-        if told == NONE and place is not None:
-            _may_have_been_saved(machine, call, place)
-        return [(call.state, unknown("load", call.site))]
+        found = unknown("load", call.site)
+        if told == NONE:
+            _may_have_been_saved(machine, call, place, found)
+        return [(call.state, found)]
     process = call.state.process
     on_first = cuda.current_index(process, device) == 0
     if on_first and has_own_gpu(process) and questions.only_rank(call.state.facts) is None:
@@ -88,6 +90,9 @@ _MAPPED = "map_location"
 _LOADED = "torch.Checkpoint"
 _PART = f"{_LOADED}.Part"
 _GOES_BACK = "without map_location it goes back to where it was saved"
+_OWN = f"what is asked of it is what this program saves, and {_GOES_BACK}"
+# Of so many keys that a program saves values under, and asks a file for, the file is taken to be one that it saved.
+_SAME_KEYS = 2
 
 
 def item(machine: Machine, call: Call) -> Results:
@@ -136,21 +141,35 @@ def has_own_gpu(process: Process) -> bool:
     return any(isinstance(index, Rank) and index.kind in ("local", "global") for index in indices)
 
 
-def _may_have_been_saved(machine: Machine, call: Call, place: Const | Unknown) -> None:
+def _may_have_been_saved(machine: Machine, call: Call, place: Const | Unknown | None, found: Value) -> None:
     """Keep what goes wrong where each rank loads a file that nobody saved so far: an earlier run may have."""
     process = call.state.process
     joined = process.group is not None and not process.group.alone
     ranks = process.rank is not None or process.local_rank_at_hand or joined or has_own_gpu(process)
     if not ranks or questions.only_rank(call.state.facts) is not None:
         return
-    if not _is_of_rank(place, process) and _is_one_file(machine, place):
+    if place is not None and not _is_of_rank(place, process) and _is_one_file(machine, place):
         machine.loaded.setdefault(place, []).append(_on_one_gpu(machine, call, _GOES_BACK))
+    if not any(map(_names_rank, call.get("f") or ())):
+        sym = next(atom.sym for atom in found if isinstance(atom, Unknown))
+        machine.loads.setdefault(sym, (_on_one_gpu(machine, call, _OWN), set()))
 
 
 def _found_by_the_next_run(machine: Machine, place: Const | Unknown) -> None:
     """Ranks save what lies on the GPU to a file that they loaded before: the next run finds it there."""
     for outcome in machine.loaded.pop(place, ()):
         machine.emit(outcome)
+
+
+def _resumed(machine: Machine, value: Value, state: State) -> None:
+    """Ranks save what lies on the GPU under the keys that they asked a file for, whose name an option gave, say."""
+    atom = only(value)
+    saved = state.get(atom) if isinstance(atom, Ref) else None
+    keys = set(saved.items) if isinstance(saved, Dict) else set()
+    for sym, (outcome, asked) in list(machine.loads.items()):
+        if len(asked) >= _SAME_KEYS and asked <= keys:
+            machine.emit(outcome)
+            del machine.loads[sym]
 
 
 def _on_one_gpu(machine: Machine, call: Call, detail: str) -> Outcome:
@@ -166,6 +185,18 @@ def _on_one_gpu(machine: Machine, call: Call, detail: str) -> Outcome:
         detail=detail,
         launch=state.process.launch,
     )
+
+
+def _names_rank(part: Hashable) -> bool:
+    """Whether the number of a rank is in a name."""
+    match part:
+        case Rank():
+            return True
+        case Unknown(sym=inner):
+            return _names_rank(inner)
+        case tuple():
+            return any(map(_names_rank, part))
+    return False
 
 
 def _is_of_rank(part: Hashable, process: Process) -> bool:

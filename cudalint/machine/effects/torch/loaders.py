@@ -7,7 +7,7 @@ from cudalint.machine.effects.concurrency import process_identity
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.effects.gpu.choices import chosen
 from cudalint.machine.effects.receivers import initialised, starter
-from cudalint.machine.effects.torch import samplers
+from cudalint.machine.effects.torch import ranks, samplers
 from cudalint.machine.effects.torch.datasets import in_turn
 from cudalint.machine.effects.torch.fetching import batches
 from cudalint.machine.effects.torch.pinning import fails_to_pin, pinned, pins_gpu
@@ -86,6 +86,24 @@ def loader(machine: Machine, call: Call) -> Results:
         return [(state, NONE)]
     made = LibraryObject("torch.utils.data.DataLoader", fields, call.site)
     return [(state, (state.new(("loader", call.site), made),))]
+
+
+def beside_engine(machine: Machine, call: Call) -> Results:
+    """``deepspeed.initialize(model=m, training_data=data)``: an engine on the rank's GPU, and a loader third.
+
+    The loader has workers and pins what they give.
+    """
+    results: Results = []
+    for state, engine in ranks.select(machine, call):
+        if (call.get(call.text("iterable")) or NONE) == NONE:
+            results.append((state, engine))
+            continue
+        given = {**call.kwargs, "num_workers": const(SEVERAL), "pin_memory": TRUE}
+        for after, made in loader(machine, replace(call, state=state, kwargs=given)):
+            others = [unknown(f"{call.label} {part}", call.site) for part in ("engine", "optimizer", "scheduler")]
+            items = (others[0], others[1], made, others[2])
+            results.append((after, (after.new(("engine", call.site), Sequence("tuple", items)),)))
+    return results
 
 
 def set_on_loader(machine: Machine, call: Call) -> Results:
