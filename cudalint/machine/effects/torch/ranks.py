@@ -220,9 +220,14 @@ def set_device(machine: Machine, call: Call) -> Results:
 
 def _has_no_other(process: Process, device: Value) -> bool:
     """Whether a rank selects the only GPU that the program lets it see, which it uses without a choice, too."""
-    visible = process.environ(cuda.VISIBLE)
     chosen = {d.index for d in operators.device_of(device) if d.is_gpu} or {integer(device)}
-    if visible is None or process.late_visible or chosen != {0}:
+    return chosen == {0} and _sees_one(process)
+
+
+def _sees_one(process: Process) -> bool:
+    """Whether the program lets a rank see one GPU alone, before anything looks at them."""
+    visible = process.environ(cuda.VISIBLE)
+    if visible is None or process.late_visible:
         return False
     names = constant(visible)
     return _visible_per_rank(visible) or (isinstance(names, str) and "," not in names)
@@ -624,6 +629,8 @@ def ends(machine: Machine, state: State) -> None:
     if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
         return
     if group.built or process.contexts or machine.options.assumed or process.dead or _over_cpu(group):
+        return
+    if _sees_one(process):
         return
     launch = process.launch
     machine.emit(
