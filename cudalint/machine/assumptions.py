@@ -255,7 +255,7 @@ def _option(told: questions.Asked, answer: bool, style: str) -> str:
     op, operand = told
     if (op, operand) == ("==", None):
         return _negated("is given", not answer)
-    if op == "true" and style == "number":
+    if op == "true" and style in ("number", "needed number"):
         return _negated("is 0", not answer)
     if op == "true" and style in ("flag", "value", "list"):
         return _negated("is given", answer)

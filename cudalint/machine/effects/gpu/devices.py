@@ -167,7 +167,11 @@ def _is_option(atom: Unknown) -> bool:
 
 def _is_number(atom: Atom) -> bool:
     match atom:
-        case Rank() | Const(value=int()) | Unknown(sym=("int" | "devices" | "len", *_) | ("option", _, _, "number")):
+        case (
+            Rank()
+            | Const(value=int())
+            | Unknown(sym=("int" | "devices" | "len", *_) | ("option", _, _, "number" | "needed number"))
+        ):
             return True
         case Unknown(sym=(("bin", *_), str(), tuple(left), tuple(right))):
             return _has_number(left) or _has_number(right)
