@@ -70,18 +70,21 @@ def test_a_word_that_starts_something_only_beside_its_library_holds_no_call(word
 
 
 @pytest.mark.parametrize(
-    "settle",
-    ["mp.set_start_method('spawn', force=True)", "torch.cuda.set_device(0)"],
+    ("settle", "expected"),
+    [
+        ("mp.set_start_method('spawn', force=True)", []),
+        ("torch.cuda.set_device(0)", [("CUD101", Severity.ERROR)]),
+    ],
 )
-def test_so_is_one_that_names_what_another_file_has_for_it(settle: str) -> None:
+def test_so_is_one_that_names_what_another_file_has_for_it(settle: str, expected: list[tuple[str, Severity]]) -> None:
     texts = {
         "settling.py": f"import os\nimport torch\nimport multiprocessing as mp\n\n\ndef settle():\n    {settle}\n",
         "numbers_first.py": "from settling import settle\n\n\n" + idle("settle()"),
         "program.py": f"from numbers_first import idle\n{HEAD}" + main("torch.cuda.init()", "idle()", LAUNCH),
     }
     found = checked(texts)
-    assert said(found) == []
-    assert [note for note in found.notes if f"cut off: more than {MOST_STEPS} steps" in note]
+    assert said(found) == expected
+    assert not [note for note in found.notes if "step5()" in note]
 
 
 @pytest.mark.parametrize(("calls", "codes"), [("settle()", []), ("print()", []), (None, ["CUD505"])])

@@ -783,11 +783,12 @@ if __name__ == "__main__":
 """
 
 
-def test_a_choice_that_other_ways_make_up_for_is_no_condition() -> None:
-    """Whether there are such names, or none: as of paretoq, whose condition said both."""
+def test_the_ways_around_what_is_refused_are_said() -> None:
+    """All that lead to the barrier, with names that hold the word and without: as of paretoq."""
     (finding,) = analyse([SourceFile("main.py", REFUSED, REFUSED.encode())], Options()).findings
     assert finding.code == "CUD502"
-    assert finding.condition == "if `args.bits` is 1, or if `args.bits` is one of 0, 2, among other cases"
+    ways = "`args.bits` is 1 or `name` does not contain clip or `args.plain` is true"
+    assert finding.condition == f"if {ways}, or if `args.bits` is one of 0, 2"
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
         checkpoints.unless_loaded(ranks.select_first),
         checkpoints.unless_loaded(ranks.select_early),
         checkpoints.unless_loaded(ranks.local_rank_advice),
+        ranks.leave_to_launcher,
     ),
     "CUD505": (ranks.rendezvous,),
     "CUD506": (ranks.local_instead,),

@@ -16,10 +16,13 @@ _LOAD = "torch.load()"
 
 
 def unless_loaded(repair: Repair) -> Repair:
-    """A repair that chooses the rank's GPU earlier: a file goes back to its own all the same."""
+    """A repair that chooses the rank's GPU earlier: a file goes back to its own all the same.
+
+    And a launcher that places its ranks does so itself.
+    """
 
     def chosen(case: Case) -> Iterator[Proposal]:
-        if case.outcome.kind is not Kind.LOADED_ONTO_ONE:
+        if case.outcome.kind is Kind.ALLOCATION_BEFORE_DEVICE:
             yield from repair(case)
 
     return chosen

@@ -299,6 +299,21 @@ def local_rank_advice(case: Case) -> Iterator[Proposal]:
     )
 
 
+def leave_to_launcher(case: Case) -> Iterator[Proposal]:
+    """Advice where a launcher of ranks chooses the GPU of each: what lies there is made once that is done."""
+    if case.outcome.kind is not Kind.ALLOCATION_BEFORE_RANKS:
+        return
+    if ".Fabric." in case.outcome.detail:
+        yield Proposal("make it after `fabric.launch()`, on `fabric.device`", {}, shown=True)
+        return
+    yield Proposal(
+        "leave it on the CPU, and let the Trainer place it: as a buffer of the module, or with "
+        "`.to(self.device)` in one of its hooks",
+        {},
+        shown=True,
+    )
+
+
 # -- the local rank in place of the global one -------------------------------------------------------------------
 
 

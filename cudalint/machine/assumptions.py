@@ -85,15 +85,29 @@ def asking(test: ir.Expr, module: str, sym: Hashable) -> tuple[Hashable, Asking]
 def assumptions(
     needed: Facts, facts: Facts, places: Mapping[Hashable, Asking], modelled: Container[str]
 ) -> tuple[Assumption, ...]:
-    """What the ``needed`` ones of facts assume that can be said, once each: what a user decides comes first.
+    """What the ``needed`` ones of facts assume that can be said, once each: how many there are
+    comes first, then what a user decides.
 
     ``modelled`` libraries are there where a program has to do with a GPU.
     """
-    said = [_said(fact, facts, places, modelled) for fact in _independent(needed)]
+    independent = sorted(_independent(needed), key=lambda fact: not _is_of_number(fact, places))
+    said = [_said(fact, facts, places, modelled) for fact in independent]
     found = [assumption for assumption in said if assumption is not None]
     named = (assumption for assumption in found if isinstance(assumption.subject, str))
     written = (assumption for assumption in found if not isinstance(assumption.subject, str))
     return tuple(dict.fromkeys((*named, *written)))
+
+
+def _is_of_number(fact: questions.Fact, places: Mapping[Hashable, Asking]) -> bool:
+    """Whether it is about how many there are, and the program asks no such thing: without it nothing would happen.
+
+    What a program asks leads to the place of a finding, which its steps show.
+    """
+    _, told = questions.read(fact[0])
+    return told[0] in _COUNTING and fact[0] not in places
+
+
+_COUNTING = frozenset({"<", "<=", ">", ">="})
 
 
 def sayable(facts: Facts, places: Mapping[Hashable, Asking], modelled: Container[str]) -> Facts:
@@ -241,7 +255,7 @@ def _option(told: questions.Asked, answer: bool, style: str) -> str:
     op, operand = told
     if (op, operand) == ("==", None):
         return _negated("is given", not answer)
-    if op == "true" and style == "number":
+    if op == "true" and style in ("number", "needed number"):
         return _negated("is 0", not answer)
     if op == "true" and style in ("flag", "value", "list"):
         return _negated("is given", answer)

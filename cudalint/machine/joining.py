@@ -40,6 +40,7 @@ from cudalint.machine.values import (
     Unknown,
     Value,
     holds_deferred,
+    only,
     union,
 )
 from cudalint.structs import replace
@@ -61,6 +62,8 @@ _BESIDE_ENVIRONMENT = attrgetter(*(name for name in Process.__struct_fields__ if
 _ON_DEVICES = frozenset({Dev, Tensor, Task, Rank})
 # Any other key of a dict.
 _ANY = object()
+# The fields of what several processes use: locks, events, queues.
+_OF_PROCESSES = frozenset({"<lock>", "<channel>"})
 _Name = TypeVar("_Name", bound=Hashable)
 TELLING = frozenset(
     {
@@ -183,7 +186,7 @@ def _join_names(a: dict[_Name, Value], b: dict[_Name, Value]) -> dict[_Name, Val
         if mine is None:
             result[name] = value
         elif mine is not value and mine != value:
-            result[name] = union([mine, value])
+            result[name] = mine if _are_copies(mine, value) else union([mine, value])
     return result
 
 
@@ -363,7 +366,8 @@ def _tell_apart(mine: Object, theirs: Object, a: State, b: State) -> bool:
 def _distinguishes(mine: Object, theirs: Object, a: State, b: State) -> bool:
     match mine, theirs:
         case Scope(), Scope():
-            return _names_distinguish(mine.variables, theirs.variables, a, b)
+            # A variable that only one path binds is read only where that path is taken again.
+            return _values_distinguish(mine.variables, theirs.variables, a, b)
         case Instance(), Instance():
             return _names_distinguish(mine.attributes, theirs.attributes, a, b)
         case Dict(), Dict():
@@ -381,17 +385,50 @@ def _by_place(found: Sequence) -> dict[Hashable, Value]:
 
 
 def _names_distinguish(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value], a: State, b: State) -> bool:
+    return (
+        _values_distinguish(mine, theirs, a, b)
+        or any(name not in theirs and any(_matters(atom, a) for atom in left) for name, left in mine.items())
+        or any(name not in mine and any(_matters(atom, b) for atom in right) for name, right in theirs.items())
+    )
+
+
+def _values_distinguish(mine: Mapping[_Name, Value], theirs: Mapping[_Name, Value], a: State, b: State) -> bool:
+    """Whether two paths are told apart by what has a name on both."""
     for name, left in mine.items():
-        right = theirs.get(name, ())
-        if left is right or left == right:
+        right = theirs.get(name)
+        if right is None or left is right or left == right or _hold_the_same_memory(left, right):
             continue
-        # A name that only one path binds is read only where that path is taken again.
         if any(_matters(atom, a) for atom in left) or any(_matters(atom, b) for atom in right):
             return True
         # What different modules give under one name is as different as functions are.
         if holds_deferred(left) and holds_deferred(right):
             return True
-    return any(name not in mine and any(_matters(atom, b) for atom in right) for name, right in theirs.items())
+    return False
+
+
+def _hold_the_same_memory(mine: Value, theirs: Value) -> bool:
+    """Whether values are arrays, or nothing that is known, and only where these were made tells their memory apart."""
+    left = _memory_of(mine)
+    return left is not None and left == _memory_of(theirs)
+
+
+def _memory_of(value: Value) -> set[Tensor] | None:
+    found: set[Tensor] = set()
+    for atom in value:
+        if isinstance(atom, Tensor):
+            if atom.device.is_gpu:
+                found.add(replace(atom, origin=None, type=""))
+        elif not isinstance(atom, Unknown):
+            return None
+    return found
+
+
+def _are_copies(mine: Value, theirs: Value) -> bool:
+    """Whether both are an array of one kind on one device: one stands for the other."""
+    left, right = only(mine), only(theirs)
+    if not isinstance(left, Tensor) or not isinstance(right, Tensor):
+        return False
+    return replace(left, origin=None) == replace(right, origin=None)
 
 
 def _matters(atom: object, state: State | None, depth: int = 0) -> bool:
@@ -570,11 +607,11 @@ def merge_imported(states: Iterable[State]) -> list[State]:
 def _equivalent_at_import(a: State, b: State) -> bool:
     if a.placed.keys() != b.placed.keys():
         return False
-    return not any(_differ_in_devices(mine, theirs) for _, mine, theirs in _different(a, b, *_changes(a, b)))
+    return not any(_differ_in_devices(mine, theirs, a, b) for _, mine, theirs in _different(a, b, *_changes(a, b)))
 
 
-def _differ_in_devices(mine: Object, theirs: Object) -> bool:
-    """Whether an object holds another device, method or library on each path."""
+def _differ_in_devices(mine: Object, theirs: Object, a: State, b: State) -> bool:
+    """Whether an object holds another device, method or library on each path, or on one what processes share."""
     left, right = _parts(mine), _parts(theirs)
     in_function = isinstance(mine, Scope) and mine.kind == "function"
     for name, given in left.items():
@@ -582,6 +619,8 @@ def _differ_in_devices(mine: Object, theirs: Object) -> bool:
         if given is other or given == other:
             continue
         if _differ_in_device(given, other) or (in_function and holds_deferred(given) and holds_deferred(other)):
+            return True
+        if given and other and _is_shared(given, a) is not _is_shared(other, b):
             return True
     return any(name not in left and _differ_in_device((), other) for name, other in right.items())
 
@@ -596,6 +635,12 @@ def _parts(obj: Object) -> Mapping[Hashable, Value]:
         case Dict(items=named, element=element):
             return {**named, None: element}
     return {}
+
+
+def _is_shared(value: Value, state: State) -> bool:
+    """Whether a value may be what processes share, as their events are; those of threads are not."""
+    found = (state.get(atom) for atom in value if isinstance(atom, Ref))
+    return any(isinstance(one, LibraryObject) and not one.fields.keys().isdisjoint(_OF_PROCESSES) for one in found)
 
 
 def _differ_in_device(mine: Value, theirs: Value) -> bool:

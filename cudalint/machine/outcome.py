@@ -54,6 +54,7 @@ class Kind(Enum):
     BARRIER_GUESSES = "barrier that guesses another device"
     RANK_WITHOUT_DEVICE = "rank without a device"
     ALLOCATION_BEFORE_DEVICE = "allocation before the device"
+    ALLOCATION_BEFORE_RANKS = "allocation before a launcher starts the other ranks"
     LOADED_ONTO_ONE = "checkpoint on one gpu in all ranks"
     RENDEZVOUS_NOT_SET = "rendezvous not set"
     RANK_NOT_SAID = "rank not said"

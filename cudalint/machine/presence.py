@@ -13,6 +13,9 @@ _NAMES = frozenset(
      "tempfile.mktemp", "tempfile.gettempdir", "os.path.abspath", "uuid.UUID", "uuid.uuid4"}
 )  # fmt: skip
 _JOINS = "os.path.join"
+# How an option is meant that a user has to give: a text, which nobody gives empty, or a number.
+NEEDED = "needed"
+NEEDED_NUMBER = "needed number"
 
 
 def is_present(sym: Hashable, library: Library) -> bool:
@@ -20,6 +23,8 @@ def is_present(sym: Hashable, library: Library) -> bool:
     match sym:
         case ("int" | "bool" | "str" | "float", _) | ("is" | "not", *_):
             return True
+        case ("option", _, str(), str(style)):
+            return style in (NEEDED, NEEDED_NUMBER)
         case ("call", _, _, _, str(path), *_) | ("follows", str(path), *_):
             return library.traits.has(path, "gives-texts") and not library.traits.has(path, "may-give-none")
         case (("bin" | "joined", *_), *_):
@@ -30,6 +35,8 @@ def is_present(sym: Hashable, library: Library) -> bool:
 def is_filled(sym: Hashable) -> bool:
     """Whether something is certainly true: a path, or a text of which some part is not empty."""
     match sym:
+        case ("option", _, str(), str(style)):
+            return style == NEEDED
         case ("call", _, _, _, str(path), *_) | ("follows", str(path), *_):
             return path in _NAMES or (path == _JOINS and any(map(_has_text, map(_alternatives, rest_of(sym, 2)))))
         case (("joined", *_), tuple(parts)):

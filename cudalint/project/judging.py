@@ -30,7 +30,7 @@ _ROOTS: tuple[frozenset[Kind], ...] = (
     frozenset({Kind.RANK_WITHOUT_DEVICE, Kind.COLLECTIVE_BEFORE_DEVICE}),
     frozenset({Kind.VISIBLE_PER_TASK}),
     frozenset({Kind.CUDA_ACROSS, Kind.CUDA_THROUGH_JOBLIB}),
-    frozenset({Kind.ALLOCATION_BEFORE_DEVICE, Kind.LOADED_ONTO_ONE}),
+    frozenset({Kind.ALLOCATION_BEFORE_DEVICE, Kind.ALLOCATION_BEFORE_RANKS, Kind.LOADED_ONTO_ONE}),
     frozenset({Kind.MEMORY_NOT_SHARED}),
     frozenset({Kind.SHARED_GPU}),
 )

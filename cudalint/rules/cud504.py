@@ -95,7 +95,9 @@ if __name__ == "__main__":
 ## Fix
 **Unsafe**: `set_device` moves above the allocation, or above the call that leads to it, with the assignments that its
 argument needs; else it is added first in the rank's function, as for CUD501. The allocation then happens on another
-GPU, which is the purpose, and which a program could notice. A checkpoint gets `map_location="cuda"`, the GPU that the
+GPU, which is the purpose, and which a program could notice. Lightning's Trainer and Fabric give each rank its GPU themselves:
+there the advice is to leave the tensor on the CPU until they have, as a buffer or by `self.device`, or to make it after
+`fabric.launch()`. A checkpoint gets `map_location="cuda"`, the GPU that the
 rank selected, or `"cpu"` where it selected none. **Display** elsewhere.
 
 ## When it stays silent
@@ -123,6 +125,9 @@ RULE = Rule(
     outcomes={
         Kind.LOADED_ONTO_ONE: "every rank loads this onto GPU 0, beside its own: {detail}",
         Kind.ALLOCATION_BEFORE_DEVICE: "CUDA memory is used before set_device: every rank opens a context on GPU 0",
+        Kind.ALLOCATION_BEFORE_RANKS: (
+            "CUDA memory is used before {detail} gives each rank its GPU: every rank opens a context on GPU 0"
+        ),
     },
     grade=warned,
     repair=RepairLevel.ALWAYS,

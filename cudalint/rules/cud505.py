@@ -5,7 +5,7 @@ Ranks started by the program itself meet through `env://`, and nothing sets `MAS
 ## What it does
 Reports `init_process_group(...)` in a function that `mp.spawn` or `start_processes` runs, when it has no
 `init_method` other than `env://` and no store, and when the two variables are neither read nor written anywhere
-that the program reaches. Likewise where the rank is not told which one it is, or of how many: there is no `rank=` and
+that the program reaches, or one is written and the other is named nowhere. Likewise where the rank is not told which one it is, or of how many: there is no `rank=` and
 no `RANK`, or no `world_size=` and no `WORLD_SIZE`.
 
 ## Why it is bad
@@ -92,7 +92,9 @@ port is the reason: two such programs on one machine would meet at it. **Display
 the function that `mp.spawn` starts is called with it first.
 
 ## When it stays silent
-- One of the two variables (and of `RANK` and `WORLD_SIZE` the one that is needed) is read or written anywhere in reach, also through `os.environ.update(...)` or a helper.
+- One of the two variables is read anywhere in reach, or both are written, also through `os.environ.update(...)` or a
+  helper; or one is written, and the other is named somewhere in the project. Of `RANK` and `WORLD_SIZE` the one that is
+  needed is read or written.
 - `init_method="tcp://..."` or `"file://..."`, or a `store=`.
 - The ranks come from torchrun, a cluster or a library: no `mp.spawn` in sight.
 
@@ -111,7 +113,7 @@ RULE = Rule(
     severity=Severity.ERROR,
     summary="ranks started by mp.spawn use env:// and nothing sets MASTER_ADDR and MASTER_PORT",
     outcomes={
-        Kind.RENDEZVOUS_NOT_SET: "env:// rendezvous, but nothing sets MASTER_ADDR and MASTER_PORT",
+        Kind.RENDEZVOUS_NOT_SET: "env:// rendezvous, but nothing sets {detail}",
         Kind.RANK_NOT_SAID: "env:// rendezvous, but nothing says which rank of how many this is: "
         "rank= and world_size=, or RANK and WORLD_SIZE",
     },

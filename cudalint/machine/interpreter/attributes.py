@@ -84,8 +84,8 @@ class Attributes(Core):
             return self._attribute_of(value[0], name, state, frame, site)
         if (method := questions.text_method(value, name)) is not None:
             return [(state, method)]
-        if name in IN_PLACE and all(isinstance(a, Unknown | Ref) for a in value):
-            # One method of whatever it is: a call of it is one call.
+        if all(isinstance(a, Unknown) for a in value) or (name in IN_PLACE and _are_objects(value)):
+            # One attribute of whatever it is: a call of it is one call, and a test of it asks one question.
             return [(state, union([v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]))]
         results: Results = []
         for i, atom in enumerate(value):
@@ -612,6 +612,10 @@ def _of_texts(found: str | tuple[str, ...], state: State, site: Site) -> Value:
     if isinstance(found, str):
         return const(found)
     return (state.new(("texts", site), Sequence("tuple", tuple(map(const, found)))),)
+
+
+def _are_objects(value: Value) -> bool:
+    return all(isinstance(atom, Unknown | Ref) for atom in value)
 
 
 def _attribute_of_function(ref: Ref, found: Closure, name: str, state: State) -> Value:

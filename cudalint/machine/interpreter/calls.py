@@ -534,10 +534,10 @@ class Calls(Core):
         if active >= RECURSION and (active >= DESCENT or not self._descends(entered, closure, given)):
             self.passes_over(site, state)
             return [(state, unknown("recursion", site))]
-        if self.is_left(entered, state):
+        variables = self.bind_arguments(closure, given)
+        if self.is_left(entered, state, variables):
             self.passes_over(site, state)
             return [(state, unknown("abandoned", site))]
-        variables = self.bind_arguments(closure, given)
         within = (entered, state.process.identity, closure.scope)
         if any(within == at and _covers(outer, variables, state) for at, outer in self._given):
             # It calls itself with another thing of which no more is known: what that does, this call does too. What a

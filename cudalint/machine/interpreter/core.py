@@ -27,7 +27,7 @@ from cudalint.machine.paths import Located
 from cudalint.machine.rounds import MOST_ITEMS
 from cudalint.machine.state import Process, Running, Sent, State
 from cudalint.machine.trace import Chain, Site, TraceStep
-from cudalint.machine.values import Atom, Lib, Ref, Tensor, Unknown, Value
+from cudalint.machine.values import Atom, Dev, Lib, Ref, Tensor, Unknown, Value
 from cudalint.models.library import Library
 from cudalint.structs import Frozen, Mutable, replace
 
@@ -43,22 +43,23 @@ Part: TypeAlias = tuple[Hashable, ...]
 LONG_PART = 4
 # Imports are left out once so many quarters of what they may use of the steps are used, by whatever.
 LATE = 5
-# Of the steps of an entry, the part that a call takes at least which is left because it does nothing, and the part that
-# the calls of one function take together which is then left whenever it is called, unless each takes few steps; the
-# least of both; the part after which such calls are looked for, again and again. None is where one step in ten runs
-# what has not run before.
+# Of the steps of an entry, the part that a call takes at least which is left because it does nothing, one that can
+# only compute, and the part that the calls of one function take together which is then left whenever it is called,
+# unless each takes few steps; the least of all three; the part after which such calls are looked for, again and again.
+# None is where one step in ten runs what has not run before.
 IDLE_PART = 12
+COMPUTING_PART = 48
 OFTEN_PART = 6
 SHORT = 10
 LEAST_IDLE = 100
-LOOK_PART = 16
+LOOK_PART = 48
 NEW_PART = 10
 # Of so many paths it is remembered that they ask None for something.
 MOST_BROKEN = 32
 
 
 class Begun(Frozen):
-    """A call that is running: its function, and how much there was before it, in which process."""
+    """A call that is running: its function, how much there was before it, in which process, and what it was told of."""
 
     place: Site
     function: ir.Function
@@ -66,6 +67,7 @@ class Begun(Frozen):
     process: Process
     events: int
     consultations: int
+    devices: frozenset[Dev]
 
     def is_idle(self, before: int, events: int, process: Process) -> bool:
         """Whether it began ``before`` some step, and nothing that is recorded has happened since."""
@@ -75,7 +77,7 @@ class Begun(Frozen):
 class IdleCalls(Mutable):
     """The calls of a function that have ended, none of which did anything, and the steps that they took together."""
 
-    function: ir.Function
+    first: Begun
     count: int = 0
     steps: int = 0
 
@@ -169,16 +171,17 @@ class Core(Hooks, ABC):
         # The calls that are running, of which one is left that did nothing; the functions of which one was left.
         self._begun: list[Begun] = []
         self._leaving: int | None = None
-        # The functions of which calls are left, and in which process; None: in any.
-        self.abandoned: set[tuple[Site, tuple[str, ...] | None]] = set()
+        # The functions of which calls are left, in which process, None being any, if they are told of which devices.
+        self.abandoned: set[tuple[Site, tuple[str, ...] | None, frozenset[Dev]]] = set()
         # The functions of which a call did nothing, those of which one did something, and those that lead to what may
         # decide how something is started.
-        self._idle: dict[Site, IdleCalls] = {}
+        self._idle: dict[tuple[Site, frozenset[Dev]], IdleCalls] = {}
         self._busy: set[Site] = set()
         self._deciding: set[Site] = set()
         # What is imported for many may take more steps than a program, and has no more patience.
         patience = min(self._most_steps, host.limits.scaled(MOST_STEPS))
         self._most_idle = max(LEAST_IDLE, patience // IDLE_PART)
+        self._most_computing = max(LEAST_IDLE, patience // COMPUTING_PART)
         self._most_often = max(LEAST_IDLE, patience // OFTEN_PART)
         # Calls that take little by themselves are followed as long as the entry may well do without leaving any.
         self._half = patience // 2
@@ -788,8 +791,8 @@ class Core(Hooks, ABC):
         """Run the body of a function whose parameters are bound in ``scope``."""
 
     @abstractmethod
-    def is_left(self, place: Site, state: State) -> bool:
-        """Whether calls of a function are not followed any more in this process."""
+    def is_left(self, place: Site, state: State, arguments: Arguments) -> bool:
+        """Whether calls of a function are not followed any more in this process, if they are told of these devices."""
 
     @abstractmethod
     def begin_call(self, closure: Closure, state: State, is_callers: bool) -> None:

@@ -36,6 +36,11 @@ class Made(Frozen):
     instance: tuple[State, Value] | None
     read: Reads
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether making one takes more steps than there are."""
+        return self.instance is None and bool(self.machine.record.spent)
+
     def begun(self, machine: Machine, site: Site) -> tuple[State, Value] | None:
         """The instance for an entry of its own, whose unknown caller stands at ``site``."""
         machine.follow(self.machine, self.at, site if self.takes_arguments else self.at)
@@ -72,9 +77,8 @@ class Instances(Mutable):
         # Where there is nothing to give it is made as without.
         key = (module.name, cls, bool(options))
         if key not in self._known:
-            # A class of which none could be made takes no fewer steps with other options.
-            none = self._none_of(module.name, cls)
-            self._known[key] = none or self._tried(module, cls, options)
+            # What takes too many steps takes no fewer with other options.
+            self._known[key] = self._cut_of(module.name, cls) or self._tried(module, cls, options)
             self._forget()
         self._known.move_to_end(key)
         made, read = self._known[key]
@@ -83,9 +87,9 @@ class Instances(Mutable):
             self.files.charge(made.read.asked)
         return made
 
-    def _none_of(self, module: str, cls: str) -> tuple[None, Reads] | None:
+    def _cut_of(self, module: str, cls: str) -> tuple[Made | None, Reads] | None:
         known = (self._known.get((module, cls, with_options)) for with_options in (False, True))
-        return next(((None, read) for made, read in filter(None, known) if made is None), None)
+        return next((one for one in known if one is not None and (one[0] is None or one[0].is_cut)), None)
 
     def _tried(self, module: ir.Module, cls: str, options: Mapping[str, Value]) -> tuple[Made | None, Reads]:
         with self.files.aside() as read:
@@ -98,16 +102,16 @@ class Instances(Mutable):
             del self._known[key]
 
     def _made(self, module: ir.Module, name: str, options: Mapping[str, Value]) -> Made | None:
-        """An instance as all paths make it, else as few do; None where it takes more steps even so."""
+        """An instance as all paths make it, else as few do; where it takes more steps even so, how far all came."""
         init = constructor(module, name)
         if init is None:
             return None
-        for few in (False, True):
-            made = self._make(module, name, init, options, few)
-            if made is None or made.instance is not None or not made.machine.record.spent:
-                return made
-        # Each method looks as far as it comes by itself.
-        return None
+        made = self._make(module, name, init, options, few=False)
+        if made is None or not made.is_cut:
+            return made
+        by_few = self._make(module, name, init, options, few=True)
+        # No method would come as far by itself.
+        return made if by_few is not None and by_few.is_cut else by_few
 
     def _make(
         self, module: ir.Module, name: str, init: ir.Function, options: Mapping[str, Value], few: bool

@@ -11,6 +11,7 @@ from cudalint.machine.frame import Call, Results
 from cudalint.machine.heap import Class, Closure, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
 from cudalint.machine.joining import merge
+from cudalint.machine.presence import NEEDED
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
 from cudalint.machine.values import (
@@ -210,7 +211,10 @@ def _spelled(call: Call, names: list[str]) -> tuple[str, str]:
     """How a user writes an option, and how it is to be understood that it has a value."""
     flag = max((n for n in names if n.startswith("-")), key=len, default=names[0])
     two = any("/" in text for value in call.args for text in strings(value))
-    return flag, "flag" if two or call.kwargs.get("is_flag") == TRUE else "value"
+    if two or call.kwargs.get("is_flag") == TRUE:
+        return flag, "flag"
+    is_text = call.kwargs.get("type", NONE) in (NONE, (Lib("builtins.str"),)) and "multiple" not in call.kwargs
+    return flag, NEEDED if call.kwargs.get("required") == TRUE and is_text and "nargs" not in call.kwargs else "value"
 
 
 def _text(name: str) -> Lib:

@@ -13,6 +13,7 @@ from cudalint.machine.effects.stdlib.flags import as_option
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import ARGV, MADE_OPTION, NAMESPACE, WHOLE, LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
+from cudalint.machine.presence import NEEDED, NEEDED_NUMBER
 from cudalint.machine.slices import is_rest
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -265,7 +266,10 @@ def _is_empty_unless_given(machine: Machine, call: Call, names: list[str]) -> bo
 
 
 def _spelled(machine: Machine, call: Call, names: list[str]) -> tuple[str, str]:
-    """How a user writes an option, and what it means that it is true: of flags, that they are given."""
+    """How a user writes an option, and what it means that it is true: of flags, that they are given.
+
+    Without what is needed the parser ends the program.
+    """
     action = constant(call.kwargs.get("action", NONE))
     default = constant(call.kwargs.get("default", NONE))
     flag = names[0] if names else "an argument"
@@ -276,9 +280,19 @@ def _spelled(machine: Machine, call: Call, names: list[str]) -> tuple[str, str]:
     if action == "store_true" and default is not True:
         return flag, "flag"
     kind = only(call.kwargs.get("type", NONE))
+    is_needed = default is None and _is_needed(call, flag)
     if default is None and kind in _NUMBERS:
-        return flag, "number"
+        return flag, NEEDED_NUMBER if is_needed else "number"
+    if is_needed and (kind in NONE or kind in _TEXTS):
+        return flag, NEEDED
     return flag, "value" if default in (None, "") and (kind in NONE or kind in _TEXTS) else "choice"
+
+
+def _is_needed(call: Call, flag: str) -> bool:
+    """Whether a user has to give something: one argument at its place, or an option that is required."""
+    if call.open or "nargs" in call.kwargs or constant(call.kwargs.get("action", const("store"))) != "store":
+        return False
+    return call.kwargs.get("required") == TRUE if flag.startswith("-") else "required" not in call.kwargs
 
 
 def _is_idle(call: Call, default: Value) -> bool:

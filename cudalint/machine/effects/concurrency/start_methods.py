@@ -73,10 +73,23 @@ def _method_outcome(machine: Machine, call: Call, state: State, cause: Chain, ki
 def get_context(machine: Machine, call: Call) -> Results:
     """``get_context("spawn")``: a context object; without an argument the default, settled."""
     state = call.state
-    library = library_of(call)
     value = const(call.text("value")) if call.text("value") else call.get("method")
-    if value is None or value == NONE:
-        value = _of_default(machine, state, library)
+    if value is not None and not call.text("value") and questions.is_option(value) and not strings(value):
+        truth, sym = machine.truth(value, state)
+        if truth is None and sym is not None:
+            # An option without a default: not given it is None.
+            others = get_context(machine, replace(call, state=state.split(sym), args=[NONE], kwargs={}))
+            return [*others, *_context(machine, call, state, value)]
+    return _context(machine, call, state, value)
+
+
+def _context(machine: Machine, call: Call, state: State, value: Value | None) -> Results:
+    library = library_of(call)
+    # What users may give for an option, or set, says nothing about the program as it is.
+    value = NONE if value is None else questions.if_unset(questions.if_not_given(value))
+    if Const(None) in value:
+        default = _of_default(machine, state, library)
+        value = tuple(dict.fromkeys(a for atom in value for a in (default if atom == Const(None) else (atom,))))
         launching.fix_default(machine, state, library, call.site, "get_context()")
     fields: dict[str, Value] = {"<method>": value, "<library>": const(library)}
     made = LibraryObject(f"{library}.context", fields, call.site)

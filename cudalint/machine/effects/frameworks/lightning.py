@@ -130,8 +130,7 @@ def starts_others(machine: Machine, call: Call, trainer: LibraryObject) -> None:
         return
     is_one = devices.is_alone(state) or questions.only_rank(state.facts) is not None
     if early is not None and not is_one:
-        does = f"{call.label} starts other ranks, which run all before it, too"
-        devices.early_allocation(machine, call, state, early, does)
+        devices.allocation_before_ranks(machine, call, early)
     where = machine.chain(state, call.site, f"{call.label} selects the GPU of each rank")
     state.process = replace(process, allocated=None).with_device(Selected(Rank("local"), False, where))
 

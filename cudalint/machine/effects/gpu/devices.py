@@ -101,20 +101,24 @@ def _index_of(devices: list[Dev]) -> Index:
     return indices.pop() if len(indices) == 1 else Rank("each", derived=bool(indices))
 
 
-def early_allocation(machine: Machine, call: Call, state: State, early: Chain, then: str = "") -> None:
-    """A rank used GPU 0 before it selected its own, or will do so when it runs the program from its start."""
-    site = early.step.site
+def early_allocation(machine: Machine, call: Call, state: State, early: Chain) -> None:
+    """A rank used GPU 0 before it selected its own."""
+    _early(machine, call, state, early, Kind.ALLOCATION_BEFORE_DEVICE, call.label)
+
+
+def allocation_before_ranks(machine: Machine, call: Call, early: Chain) -> None:
+    """A launcher starts the program once more for each other rank, which uses GPU 0 as this one did."""
+    does = f"{call.label} starts other ranks, which run all before it, too"
+    _early(machine, call, call.state, early, Kind.ALLOCATION_BEFORE_RANKS, does)
+
+
+def _early(machine: Machine, call: Call, state: State, early: Chain, kind: Kind, does: str) -> None:
+    chain = machine.chain(state, call.site, does)
     outcome = outcome_of(
-        machine,
-        state,
-        Kind.ALLOCATION_BEFORE_DEVICE,
-        site,
-        "cost",
-        effect=machine.chain(state, call.site, then or call.label),
-        launch=state.process.launch,
+        machine, state, kind, early.step.site, "cost", effect=chain, launch=state.process.launch, detail=call.label
     )
-    steps = (*early.steps(), *outcome.effect[-1:]) if then else early.steps()
-    machine.emit(replace(outcome, effect=steps, subject=early.step.message))
+    starts = outcome.effect[-1:] if kind is Kind.ALLOCATION_BEFORE_RANKS else ()
+    machine.emit(replace(outcome, effect=(*early.steps(), *starts), subject=early.step.message))
 
 
 def device_object(machine: Machine, call: Call) -> Results:
@@ -163,7 +167,11 @@ def _is_option(atom: Unknown) -> bool:
 
 def _is_number(atom: Atom) -> bool:
     match atom:
-        case Rank() | Const(value=int()) | Unknown(sym=("int" | "devices" | "len", *_) | ("option", _, _, "number")):
+        case (
+            Rank()
+            | Const(value=int())
+            | Unknown(sym=("int" | "devices" | "len", *_) | ("option", _, _, "number" | "needed number"))
+        ):
             return True
         case Unknown(sym=(("bin", *_), str(), tuple(left), tuple(right))):
             return _has_number(left) or _has_number(right)

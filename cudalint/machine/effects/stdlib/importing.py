@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
 
 from cudalint.machine import listings, paths
@@ -143,7 +144,8 @@ def _listed_package(machine: Machine, call: Call) -> str | None:
     value = call.get("path") or ()
     match only(value):
         case Unknown(sym=("__path__", str(home))):
-            return home if machine.program.package(home) == home else None
+            # The name of a folder without ``__init__.py`` ends as that of a folder does; it lies in no package.
+            return home if machine.program.package(home) == home or home.endswith(os.sep) else None
     items = machine.exact_items(value, call.state) or []
     place = paths.located(items[0]) if len(items) == 1 else None
     if place is None or place.module is None or ".." in place.parts:

@@ -10,11 +10,11 @@ from cudalint.machine.effects.receivers import initialised, starter
 from cudalint.machine.effects.torch import ranks, samplers
 from cudalint.machine.effects.torch.datasets import in_turn
 from cudalint.machine.effects.torch.fetching import batches
-from cudalint.machine.effects.torch.pinning import fails_to_pin, pinned, pins_gpu
+from cudalint.machine.effects.torch.pinning import fails_to_pin, parts, pinned, pins_gpu
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject, Sequence
 from cudalint.machine.interpreter import Machine
-from cudalint.machine.launch import launching, workers
+from cudalint.machine.launch import crossing, launching, workers
 from cudalint.machine.launch.arguments import constant_bool, count_of, number_of
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Ended, Start
@@ -302,14 +302,15 @@ def _received(
 
 
 def _arrived(machine: Machine, call: Call, state: State, ended: list[Ended]) -> Value:
-    """A batch from a worker: GPU tensors initialise CUDA in the parent when they arrive."""
+    """A batch from a worker: GPU memory in whatever it is initialises CUDA in the parent when it arrives."""
     atoms: list[Value] = []
     for end in ended:
         for child, value in end.children:
-            tensors = [a for a in gpu_memory.tensors_in([value], child) if isinstance(a, Tensor)]
-            for tensor in tensors:
-                _initialise(machine, call, state, "receiving a batch on the GPU", tensor.device)
-                atoms.append((replace(tensor, owner=state.process.identity),))
+            for found in crossing.carried(value, child, crossing.Pickler.NAMES):
+                if found.memory is not None:
+                    _initialise(machine, call, state, "receiving a batch on the GPU", found.memory.device)
+            tensors = gpu_memory.tensors_in(parts(machine, value, child), child)
+            atoms.extend((replace(a, owner=state.process.identity),) for a in tensors if isinstance(a, Tensor))
     return union(atoms) or unknown("batch", call.site, state.process.identity)
 
 

@@ -46,8 +46,9 @@ def init(machine: Machine, call: Call) -> Results:
     backend = call.get(call.text("key", "backend"))
     names = strings(backend) if backend is not None and backend != NONE else []
     name = "?" if backend is not None and backend != NONE and not names else names[0].lower() if names else "default"
-    if _rendezvous_missing(machine, call, state):
-        _emit(machine, call, state, Kind.RENDEZVOUS_NOT_SET, call.site, "crash")
+    lacking = _rendezvous_missing(machine, call, state)
+    if lacking:
+        _emit(machine, call, state, Kind.RENDEZVOUS_NOT_SET, call.site, "crash", detail=" and ".join(lacking))
     elif not call.text("library") and _is_not_told(machine, call, state):
         _emit(machine, call, state, Kind.RANK_NOT_SAID, call.site, "crash")
     given = call.get("device_id")
@@ -110,13 +111,18 @@ def _uses_nccl(group: Group) -> bool:
     return ("nccl" in group.backend or group.backend == "default") and not group.alone
 
 
-def _rendezvous_missing(machine: Machine, call: Call, state: State) -> bool:
+def _rendezvous_missing(machine: Machine, call: Call, state: State) -> list[str]:
+    """The variables that say where the ranks meet and that nothing sets; none where somebody else may."""
     if not _asks_environment(machine, call, state):
-        return False
-    if not machine.meeting_seen.isdisjoint(RENDEZVOUS) or any(_is_set(state, name) for name in RENDEZVOUS):
-        return False
-    # Who starts the process of a caller that is not seen may have set them for it.
-    return not (machine.options.assumed and all(map(machine.program.is_named, RENDEZVOUS)))
+        return []
+    given = {name for name in RENDEZVOUS if _is_set(state, name)}
+    lacking = sorted(name for name in RENDEZVOUS - given if name not in machine.meeting_seen)
+    if not given:
+        # Who reads one of them expects both. Who starts the process of a caller that is not seen may have set them.
+        set_by_caller = machine.options.assumed and all(map(machine.program.is_named, RENDEZVOUS))
+        return [] if len(lacking) < len(RENDEZVOUS) or set_by_caller else lacking
+    # Whose code sets one does not leave the other to whoever starts it, as long as nothing of it names that.
+    return [] if machine.options.assumed or any(map(machine.program.is_named, lacking)) else lacking
 
 
 # What tells a rank its number and how many there are: by an argument, or by a variable.
@@ -161,6 +167,7 @@ def _emit(
     subject: str = "",
     certain: bool = True,
     benign: bool = False,
+    detail: str = "",
 ) -> None:
     process = state.process
     launch = process.launch
@@ -175,6 +182,7 @@ def _emit(
         cause=group.made if group is not None and kind not in _OWN_CAUSE else None,
         effect=machine.chain(state, call.site, subject or call.label),
         subject=subject or call.label,
+        detail=detail,
         within=None if machine.running or group is None else group.made.step.site,
         launch=launch,
         benign=benign,
@@ -220,9 +228,14 @@ def set_device(machine: Machine, call: Call) -> Results:
 
 def _has_no_other(process: Process, device: Value) -> bool:
     """Whether a rank selects the only GPU that the program lets it see, which it uses without a choice, too."""
-    visible = process.environ(cuda.VISIBLE)
     chosen = {d.index for d in operators.device_of(device) if d.is_gpu} or {integer(device)}
-    if visible is None or process.late_visible or chosen != {0}:
+    return chosen == {0} and _sees_one(process)
+
+
+def _sees_one(process: Process) -> bool:
+    """Whether the program lets a rank see one GPU alone, before anything looks at them."""
+    visible = process.environ(cuda.VISIBLE)
+    if visible is None or process.late_visible:
         return False
     names = constant(visible)
     return _visible_per_rank(visible) or (isinstance(names, str) and "," not in names)
@@ -624,6 +637,8 @@ def ends(machine: Machine, state: State) -> None:
     if group is None or not _uses_nccl(group) or group.device_id is not None or process.device() is not None:
         return
     if group.built or process.contexts or machine.options.assumed or process.dead or _over_cpu(group):
+        return
+    if _sees_one(process):
         return
     launch = process.launch
     machine.emit(
