@@ -27,13 +27,14 @@ def save(machine: Machine, call: Call) -> Results:
     found = list(carried(value, call.state, Pickler.NAMES))
     if place is not None:
         on_gpu = any(one.certain for one in found)
-        for known in (place, file_names.series(place)):
-            if known is not None:
-                machine.saved[known] = machine.saved.get(known, True) and on_gpu
-        if not on_gpu:
-            machine.loaded.pop(place, None)
-        elif machine.saved[place] and has_own_gpu(call.state.process):
-            _found_by_the_next_run(machine, place)
+        own = on_gpu and has_own_gpu(call.state.process)
+        for known in _names_of(place):
+            machine.saved[known] = machine.saved.get(known, True) and on_gpu
+            if not on_gpu:
+                machine.loaded.pop(known, None)
+            elif machine.saved[known] and own:
+                _found_by_the_next_run(machine, known)
+        if own:
             _resumed(machine, value, call.state)
     state: State | None = call.state
     for one in found:
@@ -45,6 +46,12 @@ def save(machine: Machine, call: Call) -> Results:
     for after, copy in copied if _is_buffer(call) else ():
         buffers.fill(call.get("f") or (), copy, after)
     return [(after, NONE) for after, _ in copied] if _is_buffer(call) else [(state, NONE)]
+
+
+def _names_of(place: Const | Unknown) -> list[Const | Unknown]:
+    """A file by its name, and as one of a series."""
+    of_series = file_names.series(place)
+    return [place] if of_series is None else [place, of_series]
 
 
 def _is_buffer(call: Call) -> bool:
@@ -149,7 +156,8 @@ def _may_have_been_saved(machine: Machine, call: Call, place: Const | Unknown | 
     if not ranks or questions.only_rank(call.state.facts) is not None:
         return
     if place is not None and not _is_of_rank(place, process) and _is_one_file(machine, place):
-        machine.loaded.setdefault(place, []).append(_on_one_gpu(machine, call, _GOES_BACK))
+        for known in _names_of(place) if isinstance(place, Unknown) else [place]:
+            machine.loaded.setdefault(known, []).append(_on_one_gpu(machine, call, _GOES_BACK))
     if not any(map(_names_rank, call.get("f") or ())):
         sym = next(atom.sym for atom in found if isinstance(atom, Unknown))
         machine.loads.setdefault(sym, (_on_one_gpu(machine, call, _OWN), set()))
