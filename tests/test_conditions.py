@@ -291,6 +291,12 @@ CASES: dict[str, tuple[str, str | None]] = {
         "    torch.cuda.init()\n    start()\n",
         "if `--use-gpu` is given and `--workers` is more than 1",
     ),
+    "how many rounds there have to be before what leads to them": (
+        "parser.add_argument('--epochs', type=int, default=1)\nargs = parser.parse_args()\n"
+        "if args.use_gpu:\n    if args.mode == 'gpu':\n        for epoch in range(args.epochs):\n"
+        "            if epoch:\n                start()\n            torch.cuda.init()\n",
+        "if `--epochs` is more than 1 and `--use-gpu` is given",
+    ),
     "the default of a variable": (
         "torch.ones(1, device=os.environ.get('DEVICE', 'cuda'))\nstart()\n",
         "if `DEVICE` is cuda",

@@ -338,3 +338,36 @@ def test_workers_that_start_workers_like_themselves_are_followed_for_two_generat
         "if __name__ == '__main__':\n    work(1)\n"
     )
     assert max(generations) == 2
+
+
+# Which way it goes is kept, and what follows is run once for each.
+SETTING = """def work(n):
+    return torch.ones(n, device='cuda')
+
+
+def main(mode):
+    if mode == 'other':
+        {other}
+    torch.zeros(1, device='cuda')
+    mp.Pool(2).map(work, [1])
+
+
+if __name__ == '__main__':
+    mode = 'other'
+    if os.environ.get('CRC_MODE') is None:
+        mode = 'auto'
+    main(mode)
+"""
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        # A bound ends the other path: whether the variable makes a difference nobody saw.
+        ("long()", False),
+        ("return", True),
+    ],
+)
+def test_a_setting_is_a_condition_where_its_other_path_was_seen_to_its_end(other: str, said: bool) -> None:
+    (found,) = checked(HEAD + LONG + SETTING.format(other=other)).findings
+    assert ("`CRC_MODE` is not set" in (found.condition or "")) is said

@@ -431,9 +431,17 @@ def asks_for_an_option(sym: Hashable) -> bool:
 
 def asks_for_a_setting(sym: Hashable) -> bool:
     """Whether it is asked for a variable of the environment that few users set: no launcher does."""
-    match read(sym)[0]:
+    return _is_setting(read(sym)[0])
+
+
+def _is_setting(subject: Hashable) -> bool:
+    match subject:
         case Unknown(sym=("environ" | "in environ", str(name))):
             return name not in OFTEN_SET
+        case tuple():
+            # One with a default is that, or what they set.
+            others = [atom for atom in subject if not isinstance(atom, Const)]
+            return len(others) == 1 and _is_setting(others[0])
     return False
 
 

@@ -17,6 +17,7 @@ from cudalint.machine.questions import (
     Fact,
     answered,
     are_of_several_ranks,
+    asks_for_a_setting,
     asks_for_an_option,
     may_hold,
     read,
@@ -253,7 +254,7 @@ class EntryRecord(Mutable):
             tuple(f for f in outcome.facts if f not in required or not required[f].concern(f, outcome.facts))
             for outcome in outcomes
         ]
-        told = [sayable(each, self.asked, modelled) for each in facts]
+        told = [self._seen_to_matter(sayable(each, self.asked, modelled)) for each in facts]
         left_open = self._left_open(outcomes)
         ways: dict[Hashable, dict[Facts, None]] = {}
         for outcome, way, choices in zip(outcomes, told, left_open, strict=True):
@@ -291,6 +292,17 @@ class EntryRecord(Mutable):
             conditional = bool(_decided_outside(outcome)) and alike in some
             result.append(replace(outcome, assumptions=said, on_some_paths=conditional))
         return result
+
+    def _seen_to_matter(self, facts: Facts) -> Facts:
+        """These facts without settings that few users know, where a bound cut off what becomes of the other answer."""
+        if self.cut is None or not any(asks_for_a_setting(question) for question, _ in facts):
+            return facts
+        return tuple(
+            (question, answer)
+            for question, answer in facts
+            if not asks_for_a_setting(question)
+            or any(answered(completed, question) is (not answer) for completed in self.completed)
+        )
 
     def _final(self, outcome: Outcome) -> Outcome:
         """An outcome as all paths together show it."""

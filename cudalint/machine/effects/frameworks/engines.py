@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cudalint.machine import questions
 from cudalint.machine.effects.gpu import cuda
 from cudalint.machine.frame import Call, Raised, Results
 from cudalint.machine.heap import LibraryObject
@@ -10,8 +11,9 @@ from cudalint.machine.launch import workers
 from cudalint.machine.launch.arguments import task
 from cudalint.machine.launch.forbidden import bootstrapping, daemon_child
 from cudalint.machine.launch.launching import Start, Way
-from cudalint.machine.state import Method, Process
-from cudalint.machine.values import Lib, const, strings
+from cudalint.machine.state import Method, Process, State
+from cudalint.machine.values import Const, Lib, Unknown, Value, const, only, strings
+from cudalint.structs import replace
 
 _CHOSEN = "VLLM_WORKER_MULTIPROC_METHOD"
 # What tells an engine that it is one of several, each with GPUs of its own.
@@ -26,12 +28,21 @@ def engine(machine: Machine, call: Call) -> Results:
     ``method`` in its model, as ``sglang.Engine(...)``, it sets that and starts its processes so. A daemon may not
     start any.
     """
+    results: list[tuple[State, Value]] = []
+    for way, stays in _ways(call):
+        results.extend(_inside(machine, way) if stays else _apart(machine, way))
+    return results
+
+
+def _inside(machine: Machine, call: Call) -> Results:
+    after = cuda.touch(machine, call.state, call.frame, call.site, "torch", "init", call.label, context=True)
+    made = LibraryObject(_type(call), {}, call.site)
+    return [] if after is None else [(after, (after.new(("engine", call.site), made),))]
+
+
+def _apart(machine: Machine, call: Call) -> Results:
     state = call.state
     what = f"{call.label}"
-    if _stays_here(call):
-        after = cuda.touch(machine, state, call.frame, call.site, "torch", "init", what, context=True)
-        made = LibraryObject(_type(call), {}, call.site)
-        return [] if after is None else [(after, (after.new(("engine", call.site), made),))]
     if bootstrapping(machine, call, what):
         return machine.fail(state, call.frame, Raised(None, ("RuntimeError",)))
     if daemon_child(machine, call, what):
@@ -85,11 +96,31 @@ def _type(call: Call) -> str:
     return call.text("type") or call.path
 
 
-def _stays_here(call: Call) -> bool:
-    """Whether a variable keeps the engine in this process, and no other GPU is asked for."""
+def _ways(call: Call) -> list[tuple[Call, bool]]:
+    """Whether a variable keeps the engine in this process, which it does as long as one GPU is asked for.
+
+    Where users say how many by an option, either is so. What nobody shows is taken for one.
+    """
     chosen = call.state.process.environ(call.text("key")) or () if call.text("key") else ()
-    several = (call.get(name) for name in ("tensor_parallel_size", "pipeline_parallel_size"))
-    return strings(chosen) == ["0"] and all(count in (None, const(1)) for count in several)
+    if strings(chosen) != ["0"]:
+        return [(call, False)]
+    counts = [count for name in _PARALLEL if (count := call.get(name)) is not None]
+    if any(count and all(isinstance(atom, Const) and atom.value != 1 for atom in count) for count in counts):
+        return [(call, False)]
+    for count in counts:
+        asked = only(questions.comparison("<=", count, Const(1)))
+        if not isinstance(asked, Unknown) or not questions.is_of_the_run(asked.sym):
+            continue
+        answer = questions.answered(call.state.facts, asked.sym)
+        if answer is None:
+            other = replace(call, state=call.state.split(asked.sym))
+            return [(call, True), (other, False)]
+        if answer is False:
+            return [(call, False)]
+    return [(call, True)]
+
+
+_PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size")
 
 
 def spawn_unseen(
