@@ -20,7 +20,10 @@ CODES = [code for code in rules.codes() if not code.startswith("CUD9")]
 # What no fixture of one file shows.
 PROJECTS = {
     "CUD502": [("false_alarms.txt", "a barrier comes before the rank selects its device")],
-    "CUD504": [("checkpoints.txt", "every rank loads what rank 0 saved from its GPU")],
+    "CUD504": [
+        ("checkpoints.txt", "every rank loads what rank 0 saved from its GPU"),
+        ("trainers.txt", "several GPUs need no strategy to be told, and their number may be a list"),
+    ],
     "CUD505": [("rank_numbers.txt", "ranks that nobody tells which of how many they are")],
 }
 CRASH = Outcome(Kind.CUDA_IN_FORK, Site("main", 1), "crash", certain=True, assumed=False)
