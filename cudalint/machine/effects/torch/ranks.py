@@ -299,8 +299,13 @@ def _subgroup(call: Call) -> LibraryObject | None:
 
 
 def _over(call: Call) -> Group | None:
-    """The group that a collective is of, as far as it communicates otherwise than the one that was joined."""
-    joined, given = call.state.process.group, _subgroup(call)
+    """The group that a collective is of, as far as it communicates otherwise than the one that was joined.
+
+    What a library does among ranks of its own is none of another one's group.
+    """
+    joined, given, library = call.state.process.group, _subgroup(call), call.text("library")
+    if joined is not None and library and joined.built != library:
+        return None
     names = strings(given.fields[_BACKEND]) if given is not None else []
     return replace(joined, backend=names[0].lower()) if joined is not None and names else joined
 
