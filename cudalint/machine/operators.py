@@ -37,6 +37,8 @@ from cudalint.machine.values import (
 )
 from cudalint.structs import force_setattr, replace
 
+# What ``-x``, ``+x`` and ``~x`` ask of a class.
+UNARY = {"-": "__neg__", "+": "__pos__", "~": "__invert__"}
 LONGEST = 200
 # How many digits an exact number has at most that is known, before its point or behind it.
 MOST_DIGITS = 1_000

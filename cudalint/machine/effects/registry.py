@@ -335,6 +335,7 @@ EFFECTS: dict[str, LibraryEffect] = {
     "log.queue": logs.queue_handler,
     "log.enabled": logs.enabled,
     "members": lookups.members,
+    "member-names": lookups.member_names,
     "signature": lookups.signature,
     "located": lookups.by_dotted_name,
     "instantiate": lookups.instantiate,

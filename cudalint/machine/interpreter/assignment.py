@@ -70,7 +70,7 @@ class Assignment(Core):
     def _assign(self, node: ir.Assign, state: State, frame: Frame) -> list[State]:
         result: list[State] = []
         before, self._kept = self._kept, node.value
-        made = self.eval(node.value, state, frame)
+        made = self.kept_value(node.value, state, frame)
         self._kept = before
         for current, value in made:
             states = [current]
@@ -439,6 +439,9 @@ class Assignment(Core):
 
     def delete_item(self, owner: Value, key: Value, state: State, frame: Frame, site: Site) -> list[State]:
         """``del owner[key]``."""
+        own = self.special(owner, ("__delitem__",), [key], state, frame, site)
+        if own is not None:
+            return [after for after, _ in own]
         for atom in owner:
             if isinstance(atom, Ref) and isinstance(found := state.get(atom), Dict):
                 self.store_dict(atom, operators.without_key(found, as_key(key, state)), state)

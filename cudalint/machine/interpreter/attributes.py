@@ -33,6 +33,7 @@ from cudalint.machine.trace import Site
 from cudalint.machine.values import (
     IN_PLACE,
     ISOLATED,
+    NONE,
     TRUE,
     Atom,
     Bound,
@@ -271,7 +272,9 @@ class Attributes(Core):
     def _attribute_of_class(self, ref: Ref, found: Class, name: str, state: State, frame: Frame, site: Site) -> Results:
         value = self._class_attribute(ref, name, state)
         if value is not None:
-            return [(state, self._bind_class_method(value, ref, state))]
+            # A descriptor is asked of a class as of an object, without one.
+            asked = self.special(value, ("__get__",), [NONE, (ref,)], state, frame, site)
+            return [(state, self._bind_class_method(value, ref, state))] if asked is None else asked
         meta = self._kind_of(ref, state)
         kept = None if meta is None else self._class_attribute(meta, name, state)
         if kept is not None:
@@ -292,6 +295,10 @@ class Attributes(Core):
             names = tuple(const(field) for field, _ in fields)
             return [(state, (state.new(("fields", site), Sequence("tuple", names)),))]
         base = self.library_base(ref, state)
+        if base is None and not name.startswith("__"):
+            asked = self.special((ref,), ("__getattr__",), [const(name)], state, frame, site)
+            if asked is not None:
+                return asked
         return [(state, unknown("class", found.qualname, name) if base is None else (Lib(f"{base}.{name}"),))]
 
     def _attribute_of_module(

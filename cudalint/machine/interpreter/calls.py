@@ -46,6 +46,7 @@ from cudalint.machine.values import (
     Value,
     constant,
     is_array,
+    member_of,
     only,
     origin,
     union,
@@ -76,7 +77,9 @@ class Calls(Core):
         if any(isinstance(a.value, ir.Comprehension) and a.value.kind == "generator" for a in node.args):
             self._begin_lazy(function, state)
         before, self._makes_later = self._makes_later, self.gives_to_process(function, state)
+        before_call, self._unbegun = self._unbegun, self.unbegun_arguments(node, function, state)
         given = self.eval_all([a.value for a in node.args], state, frame)
+        self._unbegun = before_call
         self._makes_later = before
         for current, values in given:
             spread = [value for arg, value in zip(node.args, values, strict=True) if arg.star]
@@ -87,7 +90,7 @@ class Calls(Core):
                 self._makes_later = before or (self._kept is node and self.runs_nothing_else(function, after))
                 if frame.tries and not is_open and self.refuses_call(function, Given(args, kwargs, after, frame, site)):
                     result.extend(self.fail(after, frame, _NOT_TAKEN))
-                elif self._kept is node and not is_open and self.goes_late(function):
+                elif self.stays_unbegun(node) and not is_open and self.goes_late(function):
                     result.extend(self._called_late(node, function, Given(args, kwargs, after, frame, site)))
                 else:
                     result.extend(self.call_value(function, args, kwargs, after, frame, site, is_open, statement))
@@ -95,7 +98,7 @@ class Calls(Core):
         return result
 
     def _called_late(self, node: ir.Call, function: Value, given: Given) -> Results:
-        """A call that gives an iterator, which a variable keeps."""
+        """A call that gives an iterator, which is kept or given on."""
 
         def now(state: State) -> Results:
             return self.call_value(function, given.args, given.kwargs, state, given.frame, given.site)
@@ -230,6 +233,8 @@ class Calls(Core):
                 return self.call_value(function, args, merged, state, frame, site, given.is_open, given.statement)
             case Ref():
                 return self._call_ref(atom, given.taken())
+            case Const() if (of_member := self._called_member(atom, given)) is not None:
+                return of_member
             case Const(value=held, member=None) if frame.tries and isinstance(held, str | int | float | None):
                 return self.fail(state, frame, _NOT_TAKEN)
             case Tensor(device=device) if device.is_gpu:
@@ -246,6 +251,12 @@ class Calls(Core):
         if called is None:
             return self._call_unknown(atom, given, comes_from)
         return [result for after in called for result in self._call_unknown(atom, given.on(after), comes_from)]
+
+    def _called_member(self, atom: Const, given: Given) -> Results | None:
+        """What a member of an Enum does when it is called; None where its class does not say."""
+        member = member_of(atom)
+        method = only(self._class_attribute(member.cls, "__call__", given.state) or ()) if member is not None else None
+        return self._call_ref(method, given.led_by((atom,))) if isinstance(method, Ref) else None
 
     def _call_unknown(self, atom: Atom, given: Given, comes_from: str | None) -> Results:
         """Call what nobody knows; ``comes_from``: the package that it comes from."""

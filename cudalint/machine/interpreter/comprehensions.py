@@ -27,7 +27,7 @@ class Comprehensions(Core):
     """Makes what comprehensions make."""
 
     def _comprehension_of(self, node: ir.Comprehension, state: State, frame: Frame) -> Results:
-        if node.kind != "generator" or self._kept is not node:
+        if node.kind != "generator" or not self.stays_unbegun(node):
             return self._comprehension(node, state, frame)
         return self.late_comprehension(node, state, frame, lambda now: self._comprehension(node, now, frame))
 

@@ -223,6 +223,9 @@ class Core(Hooks, ABC):
         # The global that a function gave back last, by its module, where that was None.
         self._gave_none: tuple[ir.Name, str] | None = None
         self._kept: ir.Expr | None = None
+        # The expressions whose iterators are not gone through where they are made: a variable or a display keeps them,
+        # a function gives them back or is given them.
+        self._unbegun: tuple[ir.Expr, ...] = ()
         # Whether the comprehension that was last gone through had any round.
         self._went_round = False
         # What the match statements look at whose patterns are tried, each within the one before it.
@@ -572,6 +575,18 @@ class Core(Hooks, ABC):
     @abstractmethod
     def goes_late(self, function: Value) -> bool:
         """Whether a function of a library gives an iterator that has not begun."""
+
+    @abstractmethod
+    def kept_value(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The value of an expression that is kept or given on: iterators in it have not begun."""
+
+    @abstractmethod
+    def stays_unbegun(self, node: ir.Expr) -> bool:
+        """Whether an iterator that an expression makes is not gone through there."""
+
+    @abstractmethod
+    def unbegun_arguments(self, node: ir.Call, function: Value, state: State) -> tuple[ir.Expr, ...]:
+        """The arguments of a call that are handed on as they are: iterators among them have not begun."""
 
     @abstractmethod
     def late_comprehension(

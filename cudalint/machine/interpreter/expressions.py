@@ -500,7 +500,10 @@ class Expressions(Core):
         results: Results = []
         for after, value in self.eval(node.value, state, frame):
             found = constant(value)
-            if isinstance(found, int) or (isinstance(found, float) and node.op != "~"):
+            own = self.special(value, (operators.UNARY[node.op],), [], after, frame, Site(frame.module, node.ordinal))
+            if own is not None:
+                results.extend(own)
+            elif isinstance(found, int) or (isinstance(found, float) and node.op != "~"):
                 results.append((after, const(-found if node.op == "-" else +found if node.op == "+" else ~int(found))))
             elif node.op == "~" and self._is_flag(value, after) and (flags := enums.without(value, after)):
                 results.append((after, flags))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from cudalint.ir import nodes as ir
 from cudalint.machine.frame import Frame, Given, Results
@@ -10,7 +10,7 @@ from cudalint.machine.heap import Closure, Generator, Scope
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
-from cudalint.machine.values import Lib, Value, only
+from cudalint.machine.values import Lib, Ref, Value, only
 
 
 class Lateness(Core):
@@ -24,6 +24,24 @@ class Lateness(Core):
         atom = only(function)
         spec = self.library.function(atom.path) if isinstance(atom, Lib) else None
         return spec is not None and spec.get("iterator") is True
+
+    def kept_value(self, node: ir.Expr, state: State, frame: Frame) -> Results:
+        """The value of an expression that is kept or given on: iterators in it have not begun."""
+        before, self._unbegun = self._unbegun, tuple(_parts(node))
+        results = self.eval(node, state, frame)
+        self._unbegun = before
+        return results
+
+    def stays_unbegun(self, node: ir.Expr) -> bool:
+        """Whether an iterator that an expression makes is not gone through there."""
+        return any(one is node for one in self._unbegun)
+
+    def unbegun_arguments(self, node: ir.Call, function: Value, state: State) -> tuple[ir.Expr, ...]:
+        """The arguments of a call that are handed on as they are: iterators among them have not begun."""
+        is_own = bool(function) and all(isinstance(a, Ref) and isinstance(state.get(a), Closure) for a in function)
+        if not is_own and not (self.stays_unbegun(node) and self.goes_late(function)):
+            return ()
+        return tuple(part for arg in node.args if not arg.star for part in _parts(arg.value))
 
     def late_comprehension(
         self, node: ir.Comprehension, state: State, frame: Frame, now: Callable[[State], Results]
@@ -77,6 +95,19 @@ class Lateness(Core):
         closure = state.new(("late", site), Closure(function, frame.scope, frame.module, ()))
         scope = state.new(("late scope", site), Scope(variables, frame.scope, frame.module, "function"))
         return (state.new(("late generator", site), Generator(closure, scope, site)),)
+
+
+def _parts(node: ir.Expr) -> Iterator[ir.Expr]:
+    """An expression, and what it is or holds without going through it."""
+    yield node
+    inside: tuple[ir.Expr, ...] = ()
+    match node:
+        case ir.Display(items=items):
+            inside = items
+        case ir.IfExp(body=body, orelse=orelse):
+            inside = (body, orelse)
+    for part in inside:
+        yield from _parts(part)
 
 
 # The variables of such a generator, which no program can name.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cudalint.machine import exceptions, formats, operators
 from cudalint.machine.frame import Frame, Results
-from cudalint.machine.heap import Instance
+from cudalint.machine.heap import Class, Instance
 from cudalint.machine.interpreter.core import Core
 from cudalint.machine.state import State
 from cudalint.machine.trace import Site
@@ -27,13 +27,14 @@ class Operations(Core):
     def special(
         self, value: Value, names: tuple[str, ...], args: list[Value], state: State, frame: Frame, site: Site
     ) -> Results | None:
-        """What the first of these methods gives that the class of an instance defines; None where it has none."""
+        """What the first of these methods gives that the class of an object defines; None where it has none."""
         atom = only(value)
         found = state.get(atom) if isinstance(atom, Ref) else None
-        if not isinstance(atom, Ref) or not isinstance(found, Instance):
+        if not isinstance(atom, Ref) or not isinstance(found, Instance | Class):
             return None
         for name in names:
-            method = self.user_method(found, name, state)
+            own = self.user_method(found, name, state) if isinstance(found, Instance) else None
+            method = self.metaclass_method(atom, name, state) if isinstance(found, Class) else own
             if method is not None:
                 return self.call_value((Bound(method, atom),), args, {}, state, frame, site)
         return None

@@ -57,7 +57,7 @@ class Statements(Core):
         if node.value is None:
             frame.returns.append((state, NONE))
             return []
-        given = self.eval(node.value, state, frame)
+        given = self.kept_value(node.value, state, frame)
         if self.parents:
             is_global = isinstance(node.value, ir.Name) and self._place(node.value, state, frame) is None
             is_none = is_global and any(value == NONE for _, value in given)

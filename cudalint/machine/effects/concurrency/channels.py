@@ -29,9 +29,11 @@ from cudalint.machine.values import (
     Const,
     Dev,
     Ref,
+    Unknown,
     Value,
     const,
     constant,
+    only,
     strings,
     union,
     unknown,
@@ -122,10 +124,21 @@ def connection(machine: Machine, call: Call) -> Results:
 
 
 def _address(machine: Machine, value: Value, state: State) -> Hashable | None:
-    """Where processes find one another, if the program says so: a name, or a host with a port."""
+    """Where processes find one another, if the program says so: a name, or a host with a port.
+
+    A name that is not known, such as one in a temporary folder, is the same for all that are given it.
+    """
     parts = machine.exact_items(value, state)
-    found = tuple(map(constant, [value] if parts is None else parts))
-    return found if found and all(isinstance(one, str | int) for one in found) else None
+    found = tuple(map(_part_of_address, [value] if parts is None else parts))
+    return found if found and None not in found else None
+
+
+def _part_of_address(value: Value) -> Hashable:
+    known = constant(value)
+    if isinstance(known, str | int):
+        return known
+    atom = only(value)
+    return atom.sym if isinstance(atom, Unknown) else None
 
 
 def put(machine: Machine, call: Call) -> Results:

@@ -46,7 +46,7 @@ def cast(machine: Machine, call: Call) -> Results:
         return machine.fail(state, call.frame, Raised(None, ("ValueError",)))
     if call.frame.tries and kind in ("int", "float") and value == NONE:
         return machine.fail(state, call.frame, Raised(None, ("TypeError",)))
-    said = machine.special(value, ("__str__", "__repr__"), [], state, call.frame, call.site) if kind == "str" else None
+    said = machine.special(value, _CAST_BY.get(kind, ()), [], state, call.frame, call.site)
     if said is not None:
         return said
     if kind == "str" and (text := exceptions.text(value, state)) is not None:
@@ -72,6 +72,8 @@ def _is_number(kind: str, text: str) -> bool:
     return True
 
 
+# By what a class says what its objects are as texts and numbers.
+_CAST_BY = {"str": ("__str__", "__repr__"), "int": ("__int__", "__index__"), "float": ("__float__", "__index__")}
 _EMPTY: dict[str, Hashable] = {"int": 0, "str": "", "float": 0.0, "bool": False}
 
 

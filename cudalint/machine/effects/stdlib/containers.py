@@ -39,6 +39,7 @@ from cudalint.machine.values import (
 from cudalint.structs import replace
 
 _FROZENSET = "builtins.frozenset"
+_REVERSED = "builtins.reversed"
 _KINDS = {"tuple": "tuple", "set": "set", "frozenset": "set"}
 
 
@@ -51,6 +52,10 @@ def container(machine: Machine, call: Call) -> Results:
     if not call.args:
         made = Sequence(kind, () if most is not ... else None, (), False, None if most is ... else most)
         return [(call.state, (call.state.new((name, call.site), made),))]
+    if call.path == _REVERSED:
+        own = machine.special(call.args[0], ("__reversed__",), [], call.state, call.frame, call.site)
+        if own is not None:
+            return own
     results: Results = []
     for state, rounds in machine.iterate(call.args[0], call.state, call.frame, call.site):
         # Of several arguments the first gives elements, and the others say which of them, or give more.

@@ -111,6 +111,18 @@ def members(machine: Machine, call: Call) -> Results:
     ]
 
 
+def member_names(machine: Machine, call: Call) -> Results:
+    """``dir(module)``, ``dir(x)``: the names that are there, in their order."""
+    state, ref = call.state, only(call.args[0]) if call.args else None
+    names = _member_names(machine, ref, state) if isinstance(ref, Ref) else set()
+    if isinstance(ref, Ref) and isinstance(found := state.get(ref), Instance):
+        names = names | {name for name in found.attributes if not name.startswith("<")}
+    if not names:
+        return [(state, unknown("call", call.site, state.process.identity))]
+    items = tuple(const(name) for name in sorted(names))
+    return [(state, (state.new(("names", call.site), Sequence("list", items)),))]
+
+
 def _computed(machine: Machine, ref: Ref, names: list[str], call: Call) -> list[State]:
     """The paths after all that an object computes was asked for: its properties run."""
     states = [call.state]
