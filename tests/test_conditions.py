@@ -789,6 +789,17 @@ if __name__ == "__main__":
 """
 
 
+def test_what_an_import_refuses_to_run_without_is_no_condition() -> None:
+    checks = (
+        "import diffusers\nimport torch\nfrom packaging import version\n\n\ndef check():\n"
+        "    if version.parse(diffusers.__version__) < version.parse('0.30.0'):\n        raise RuntimeError\n"
+        "    return torch.cuda.is_available()\n\n\nCHECKED = check()\n"
+    )
+    main = HEAD + "from checks import CHECKED\n\nif __name__ == '__main__':\n    print(CHECKED)\n    start()\n"
+    given = [SourceFile(name, text, text.encode()) for name, text in (("checks.py", checks), ("train.py", main))]
+    assert [(f.code, f.condition) for f in analyse(given, Options()).findings] == [("CUD101", None)]
+
+
 def test_the_ways_around_what_is_refused_are_said() -> None:
     """All that lead to the barrier, with names that hold the word and without: as of paretoq."""
     (finding,) = analyse([SourceFile("main.py", REFUSED, REFUSED.encode())], Options()).findings

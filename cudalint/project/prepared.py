@@ -105,6 +105,7 @@ class PreparedImports(Mutable):
             record.offers.made,
             frozenset(machine.meeting_seen),
             frozenset(machine.called_back),
+            tuple(dict.fromkeys(record.refused)),
         )
         return _Known(done, read, is_of_any=not machine.asked_for_callers)
 

@@ -414,6 +414,7 @@ class Imports(Core):
         self.meeting_seen |= done.meeting
         self.called_back |= done.called_back
         self.record.asked = {**done.asked, **self.record.asked}
+        self.record.refused.extend(done.refused)
         self.record.cut = self.record.cut or done.cut
         return paths
 

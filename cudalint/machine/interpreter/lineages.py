@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from typing import Protocol
 
-from cudalint.machine.assumptions import Asking
+from cudalint.machine.assumptions import Asking, Facts
 from cudalint.machine.heap import Object
 from cudalint.machine.offers import Offer
 from cudalint.machine.state import Layer, Lineage, Process, State
@@ -30,9 +30,10 @@ class Imported(Frozen):
     ``ways`` holds what it made and changed, once for each path that came out of it; ``entered`` are the functions that
     it ran, ``commands`` those that it registered for a library to call; ``cut`` is the bound that it met, ``asked`` are
     the questions on which its paths split, ``meeting`` the variables about the ranks' meeting that it saw or set,
-    ``called_back`` the callbacks that were looked at. All chains of what it did begin with ``root``, in whose place
-    an entry has the steps that led it to the import. ``neutral``: it asked its process for nothing and changed
-    nothing in it, so that it does the same whatever became of the process otherwise.
+    ``called_back`` the callbacks that were looked at, ``refused`` what the paths assumed that it ended. All chains of
+    what it did begin with ``root``, in whose place an entry has the steps that led it to the import. ``neutral``: it
+    asked its process for nothing and changed nothing in it, so that it does the same whatever became of the process
+    otherwise.
     """
 
     root: TraceStep
@@ -46,6 +47,7 @@ class Imported(Frozen):
     offers: Mapping[str, Offer]
     meeting: frozenset[str]
     called_back: frozenset[Site] = frozenset()
+    refused: tuple[Facts, ...] = ()
 
 
 class Importer(Protocol):
