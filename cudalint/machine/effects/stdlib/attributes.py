@@ -257,6 +257,8 @@ def has(machine: Machine, atom: Atom, name: str, state: State) -> bool | None:
         case Const(value=value) if isinstance(value, bool | int | float | str | None):
             return hasattr(value, name)
         case Lib(path=path):
+            if machine.library.is_of_other_hardware(f"{path}.{name}"):
+                return False
             if (own := _own_class(path)) is not None:
                 return hasattr(own, name)
             known = machine.library.function(f"{path}.{name}") or machine.library.function(f"{path}.{name}.__get__")
