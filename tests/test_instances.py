@@ -115,7 +115,8 @@ def test_a_class_whose_instance_takes_too_many_steps_is_not_made_again_with_its_
 
     instances = Instances(files, machine, imported)
     method = next(one for one in functions(module.body) if one.name == "first")
-    assert [instances.of(module, method, takes_options) for takes_options in (False, True)] == [None, None]
+    made = [instances.of(module, method, takes_options) for takes_options in (False, True)]
+    assert [one is not None and one.is_cut for one in made] == [True, True]
     assert len(machines) == 2  # which follow all paths, and few
 
 

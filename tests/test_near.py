@@ -133,6 +133,10 @@ LEFT_TO_A_WHOLE_CHECK = {
     ),
     ("plugins of a package that the program names by a word", "plugins/gpu.py"),
     ("plugins that the program names one by one", "plugins/gpu.py"),
+    (
+        "a walk with a prefix gives what lies deeper by its whole name, and nobody imports the one that is passed over",
+        "plugins/gpu/arch.py",
+    ),
 }
 
 
