@@ -120,7 +120,10 @@ LEFT_TO_A_WHOLE_CHECK = {
     ("a module that the fork server imports first asks for a GPU", "devices.py"),
     ("a program that sets Django up and starts workers", "scoring/models.py"),
     ("a configuration names the class of a handler", "handlers.py"),
+    ("a module that another file imports late, by the text that it is handed", "lab/gpu.py"),
     # What is found stands in the module of the handler, or of the ranks; only its trace begins here.
+    ("the same, where it chooses none", "pk/__init__.py"),
+    ("the same, where it chooses none", "pk/parts.py"),
     ("a handler of a file that knows nothing of the application that names it", "main.py"),
     ("ranks that another program starts, all of which see all GPUs", "launcher.py"),
     (PAGE, "tab.py"),
