@@ -359,6 +359,7 @@ class Core(Hooks, ABC):
         self.saved = {**before.saved}
         self.made_files = {*before.made_files}
         self.loaded = {place: [*found] for place, found in before.loaded.items()}
+        self.loads = {sym: (outcome, {*asked}) for sym, (outcome, asked) in before.loads.items()}
         self.loads = {sym: (found, {*asked}) for sym, (found, asked) in before.loads.items()}
         self.evaluated = before.evaluated.copy()
         self.called_back = {*before.called_back}
