@@ -15,14 +15,14 @@ import pytest
 # What was collected and is left to a run of everything.
 LEFT_OUT: pytest.StashKey[list[pytest.Item]] = pytest.StashKey()
 # Of the rows of these tables one in so many is a test of a run of all tests: each row is worth having while that is
-# changed which it is about, and then its file is named; what all of them have in common a third shows as well.
+# changed which it is about, and then its file is named; what all of them have in common a part shows as well.
 SHARES = {
     "test_decisions.py": 3,
     "test_fixes.py": 3,
     "test_large_tables.py": 3,
-    "test_library_calls.py": 3,
+    "test_library_calls.py": 4,
     "test_process_effects.py": 3,
-    "test_projects.py": 3,
+    "test_projects.py": 4,
     "test_repaired_shapes.py": 3,
     "test_robustness.py": 3,
     "test_settings_files.py": 3,
