@@ -87,7 +87,8 @@ class Attributes(Core):
             return [(state, method)]
         if all(isinstance(a, Unknown) for a in value) or (name in IN_PLACE and _are_objects(value)):
             # One attribute of whatever it is: a call of it is one call, and a test of it asks one question.
-            return [(state, union([v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]))]
+            found = [v for a in value for _, v in self._attribute_of(a, name, state, frame, site)]
+            return [(state, union(found))] if found else []
         results: Results = []
         for i, atom in enumerate(value):
             current = state if i == len(value) - 1 else state.clone()
