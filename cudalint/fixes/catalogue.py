@@ -112,9 +112,9 @@ _REPAIRS: dict[str, tuple[Repair, ...]] = {
     "CUD503": (ranks.select_own, ranks.local_rank_advice),
     "CUD504": (
         checkpoints.to_own_gpu,
-        checkpoints.unless_loaded(ranks.select_first),
-        checkpoints.unless_loaded(ranks.select_early),
-        checkpoints.unless_loaded(ranks.local_rank_advice),
+        ranks.by_an_earlier_choice(ranks.select_first),
+        ranks.by_an_earlier_choice(ranks.select_early),
+        ranks.by_an_earlier_choice(ranks.local_rank_advice),
         ranks.leave_to_launcher,
     ),
     "CUD505": (ranks.rendezvous,),

@@ -7,25 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from cudalint.fixes.edits import Change
-from cudalint.fixes.proposal import Case, Proposal, Repair, in_file
+from cudalint.fixes.proposal import Case, Proposal, in_file
 from cudalint.fixes.view import View
 from cudalint.machine.outcome import Kind
 
 # What an outcome calls the function.
 _LOAD = "torch.load()"
-
-
-def unless_loaded(repair: Repair) -> Repair:
-    """A repair that chooses the rank's GPU earlier: a file goes back to its own all the same.
-
-    And a launcher that places its ranks does so itself.
-    """
-
-    def chosen(case: Case) -> Iterator[Proposal]:
-        if case.outcome.kind is Kind.ALLOCATION_BEFORE_DEVICE:
-            yield from repair(case)
-
-    return chosen
 
 
 def to_own_gpu(case: Case) -> Iterator[Proposal]:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from cudalint.fixes import imports, layout, moves, names
 from cudalint.fixes.edits import Change
-from cudalint.fixes.proposal import Case, Proposal, in_file
+from cudalint.fixes.proposal import Case, Proposal, Repair, in_file
 from cudalint.fixes.view import View, dotted
 from cudalint.machine.outcome import Kind
 
@@ -297,6 +297,19 @@ def local_rank_advice(case: Case) -> Iterator[Proposal]:
         doubt="the code does not show where that number comes from, and torchrun says it in LOCAL_RANK",
         shown=True,
     )
+
+
+def by_an_earlier_choice(repair: Repair) -> Repair:
+    """A repair that chooses the rank's GPU earlier, where the program chooses it, and too late.
+
+    A file goes back to its own GPU all the same, and a launcher that places its ranks does so itself.
+    """
+
+    def chosen(case: Case) -> Iterator[Proposal]:
+        if case.outcome.kind is Kind.ALLOCATION_BEFORE_DEVICE:
+            yield from repair(case)
+
+    return chosen
 
 
 def leave_to_launcher(case: Case) -> Iterator[Proposal]:

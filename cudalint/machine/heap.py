@@ -158,6 +158,11 @@ class LibraryObject(Frozen):
     site: Site
     origin: Chain | None = None
 
+    @property
+    def is_of_processes(self) -> bool:
+        """Whether several processes use it: a lock, an event, a queue, an end of a pipe."""
+        return "<lock>" in self.fields or "<channel>" in self.fields
+
 
 # An object that only holds what is put there, and options of a command line.
 NAMESPACE = "argparse.Namespace"

@@ -62,8 +62,6 @@ _BESIDE_ENVIRONMENT = attrgetter(*(name for name in Process.__struct_fields__ if
 _ON_DEVICES = frozenset({Dev, Tensor, Task, Rank})
 # Any other key of a dict.
 _ANY = object()
-# The fields of what several processes use: locks, events, queues.
-_OF_PROCESSES = frozenset({"<lock>", "<channel>"})
 _Name = TypeVar("_Name", bound=Hashable)
 TELLING = frozenset(
     {
@@ -640,7 +638,7 @@ def _parts(obj: Object) -> Mapping[Hashable, Value]:
 def _is_shared(value: Value, state: State) -> bool:
     """Whether a value may be what processes share, as their events are; those of threads are not."""
     found = (state.get(atom) for atom in value if isinstance(atom, Ref))
-    return any(isinstance(one, LibraryObject) and not one.fields.keys().isdisjoint(_OF_PROCESSES) for one in found)
+    return any(isinstance(one, LibraryObject) and one.is_of_processes for one in found)
 
 
 def _differ_in_device(mine: Value, theirs: Value) -> bool:

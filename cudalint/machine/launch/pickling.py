@@ -214,7 +214,7 @@ def _inside_object(ref: Ref, state: State) -> list[Value] | str:
             never = kind in _LET_GO or fields.get("<pickle>") == (Const("never"),)
             if never or _is_tied(found) or not kind.startswith(_PICKLING):
                 return _tied(found)
-            if "<lock>" in fields or "<channel>" in fields:
+            if found.is_of_processes:
                 # What was received through it stays where it is.
                 return []
             return [v for k, v in fields.items() if not k.startswith("<")]
